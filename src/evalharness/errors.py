@@ -2,6 +2,7 @@
 
     HarnessError                   3  something broke; the run cannot be trusted
     ├── UsageError                 2  the command or call was wrong
+    │   ├── InvalidValue           2  Python code made a record from a value that it cannot have
     │   ├── InvalidFile            2  one or more files have problems; carries all of them
     │   ├── DatasetValidationError 2  a workflow dataset has issues; carries all of them
     │   ├── MissingVariable        2  {{variables}} without a value
@@ -32,6 +33,7 @@ This module has no behaviour beyond messages. `engine/running/attempt.py` turns 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -72,6 +74,10 @@ class HarnessError(Exception):
 
 class UsageError(HarnessError):
     exit_code = 2
+
+
+class InvalidValue(UsageError, ValueError):
+    """Python code made a record from a value that it cannot have."""
 
 
 class InvalidFile(UsageError):
@@ -128,8 +134,13 @@ class UnknownName(UsageError):
 def _listed(choices: Sequence[str]) -> str:
     """All choices if they are few, else only the first ones."""
     if len(choices) <= LISTED_IN_FULL:
-        return ", ".join(choices)
-    return f"{', '.join(choices[:LISTED_OF_MANY])} and {len(choices) - LISTED_OF_MANY} more"
+        return ", ".join(map(one_word, choices))
+    return f"{', '.join(map(one_word, choices[:LISTED_OF_MANY]))} and {len(choices) - LISTED_OF_MANY} more"
+
+
+def one_word(name: str) -> str:
+    """A name as it may stand in a list, or be copied into a command: in quotes where it has spaces."""
+    return name if len(name.split()) == 1 else shlex.quote(name)
 
 
 class ImportFailed(UsageError):

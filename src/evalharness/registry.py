@@ -25,6 +25,7 @@ from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.services import Services
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import Hint, UnknownName, UsageError
@@ -214,7 +215,7 @@ def build_sandbox(name: str, options: Json = None) -> Sandbox:
     try:
         return part(part.Options.model_validate(options))
     except ValidationError as error:
-        raise UsageError(_first_problem("sandbox", name, error)) from None
+        raise UsageError(f"sandbox {explain(error, name)}") from None
 
 
 def build_reporter(name: str) -> Reporter:
@@ -246,16 +247,7 @@ def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
     try:
         return parse_options(noun, spec)
     except ValidationError as error:
-        raise UsageError(_first_problem(noun, spec.kind, error), hint=Hint("hint.other_value")) from None
-
-
-def _first_problem(noun: Noun, name: str, error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = ".".join([name, *(str(part) for part in first["loc"])])
-    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    message = message.partition(", unable to parse")[0]
-    got = f", not '{first['input']}'" if isinstance(first["input"], str) and message.startswith("must ") else ""
-    return f"{noun} {place}: {message}{got}"
+        raise UsageError(f"{noun} {explain(error, spec.kind)}", hint=Hint("hint.other_value")) from None
 
 
 def _plugged_in(noun: Noun) -> Any:

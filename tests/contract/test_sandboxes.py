@@ -61,7 +61,7 @@ class TestTheFake(SandboxContract):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("bubblewrap", {"control_groups": "perhaps"}, "sandbox bubblewrap.control_groups: must be a valid boolean"),
+        ("bubblewrap", {"control_groups": "perhaps"}, "sandbox bubblewrap.control_groups: must be true or false"),
         ("bubblewrap", {"colour": "red"}, "sandbox bubblewrap.colour"),
         ("none", {"control_groups": False}, "sandbox none.control_groups"),
     ],

@@ -25,7 +25,7 @@ target: agent.py:answer
 trials: 2
 test_cases:
   - {id: france, name: The Capital of France, input: France, expected: Paris, tags: [eu, quick], category: europe}
-  - {id: peru, input: Peru, expected: Lima, tags: [am], category: america}
+  - {id: peru, input: Peru, expected: Lima, tags: [am], category: america, difficulty: hard}
   - {id: japan, input: Japan, expected: Tokyo, tags: [quick], category: asia, eval_type: capability}
 """
 

@@ -68,6 +68,15 @@ def test_what_is_captured_passes_until_the_answer_changes(project: Path) -> None
     assert "2 cases failed" in found
 
 
+def test_a_captured_capability_is_a_regression_from_now_on(project: Path) -> None:
+    suite = SUITE.replace("criticality: high}", "eval_type: capability, difficulty: hard}")
+    (project / "suite.yaml").write_text(suite)
+    captured(project, "greets", "--as", "regression")
+    done = drive_run(project, "--category", "regression", suite="regression/new.yaml")
+    assert list(done.states()) == ["greets"]
+    assert list(done.report["summary"]["by_category"]) == ["regression"]
+
+
 def test_a_wrong_answer_is_captured_only_by_its_number(project: Path) -> None:
     run = drive_run(project).run_name
     refused = succeed(project, "capture", run, "fails", "-o", "new.yaml", code=2).both

@@ -26,12 +26,23 @@ def project(tmp_path: Path) -> Path:
         (["--tag", "quick", "--tag", "am", "--only", "UIT"], {"france", "peru", "japan"}),
         (["--category", "capability", "--category", "america"], {"peru", "japan"}),
         (["--category", "asia"], {"japan"}),
+        (["--category", "CAPABILITY", "--category", "America"], {"peru", "japan"}),
+        (["--difficulty", "Hard"], {"peru"}),
+        (["--difficulty", "easy", "--difficulty", "hard", "--tag", "am"], {"peru"}),
         (["--limit", "2"], {"france", "peru"}),
     ],
 )
 def test_choosing_cases(project: Path, words: list[str], chosen: set[str]) -> None:
     done = drive(project, "run", "--suite", "suite.yaml", "--target", "oracle", "--json", *words)
     assert set(done.states()) == chosen
+
+
+def test_what_nothing_matches_is_told_with_names_in_quotes(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml="test_cases: [{id: my case, input: x, expected: x}, {id: other, input: x, expected: x}]")
+    done = drive(tmp_path, "run", "suite.yaml", "--target", "oracle", "--only", "no such", "--difficulty", "hard")
+    assert done.code == 2
+    assert "no case of suite.yaml matches --only 'no such' --difficulty hard" in done.err
+    assert "cases: 'my case', other" in done.err
 
 
 def test_only_what_failed_last_time(project: Path) -> None:

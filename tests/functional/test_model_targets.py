@@ -134,6 +134,41 @@ def test_a_missing_key_is_wrong_usage_and_named(tmp_path: Path, kind: str) -> No
     assert "OPENAI_API_KEY" in done.err
 
 
+JUDGED = """
+name: judged
+target: echo
+test_cases:
+  - {id: by code, input: hi, expected: hi}
+  - {id: by judge, input: hi, graders: [{model: {model: anthropic/claude-sonnet-4-5, rubric: Is it nice?}}]}
+"""
+
+
+def test_a_judge_without_a_key_can_be_replaced_or_left_out(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=JUDGED)
+    refused = drive(tmp_path, "run", "suite.yaml")
+    assert refused.code == 2
+    assert "no key for anthropic: ANTHROPIC_API_KEY is not set" in refused.err
+    for suggestion in ("set ANTHROPIC_API_KEY", "another judge with --judge-model", "with --judge-model none"):
+        assert suggestion in refused.err
+    left_out = drive(tmp_path, "run", "suite.yaml", "--judge-model", "none", "--json")
+    assert left_out.code == 4
+    assert left_out.states() == {"by code": ["passed"], "by judge": ["awaiting"]}
+
+
+@pytest.mark.parametrize("target", ["chat:scripted/model.yaml", "agent:scripted/model.yaml", ""])
+def test_the_report_names_the_model_that_answered(tmp_path: Path, target: str) -> None:
+    named = "vars: {who: scripted/model.yaml}\ntarget: {chat: {model: '{{who}}'}}\n"
+    write(tmp_path, suite_yaml=named + SUITE, model_yaml="replies: [{text: '4'}]")
+    done = drive(tmp_path, "run", "suite.yaml", "--json", *(("--target", target) if target else ()))
+    assert done.report["metadata"]["environment"]["model"] == "scripted/model.yaml"
+
+
+def test_other_targets_have_no_model(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=SUITE)
+    done = drive(tmp_path, "run", "suite.yaml", "--target", "echo", "--json")
+    assert "model" not in done.report["metadata"]["environment"]
+
+
 def test_a_reply_that_was_cut_is_shown_as_such(tmp_path: Path) -> None:
     script = "replies: [{text: It is 4 because, finish_reason: length}]"
     write(tmp_path, suite_yaml=SUITE, model_yaml=script)

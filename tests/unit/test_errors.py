@@ -18,6 +18,7 @@ def test_a_few_choices_are_all_listed_in_the_order_given() -> None:
     error = UnknownName("colour", "rde", ["red", "green", "blue", "red"])
     assert str(error) == "unknown colour 'rde'. Did you mean 'red'?"
     assert error.hint == "known: red, green, blue"
+    assert UnknownName("colour", "x", ["light blue", "red"]).hint == "known: 'light blue', red"
     assert UnknownName("colour", "x", []).hint == ""
 
 

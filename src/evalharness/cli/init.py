@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -24,5 +25,5 @@ def command(folder: str) -> int:
         print(f"wrote  {result.folder / name}")
     for name in result.kept:
         print(f"kept   {result.folder / name} (it was there already)")
-    print(f"next   {'' if folder == '.' else f'cd {folder} && '}{command_name()} run suite.yaml")
+    print(f"next   {'' if folder == '.' else f'cd {shlex.quote(folder)} && '}{command_name()} run suite.yaml")
     return 0

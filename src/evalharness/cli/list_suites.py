@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -41,10 +42,10 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     files = [suite for suite in listed.suites if suite.where == "file"]
     broken = any(suite.cases is None for suite in files)
     if not files and not as_json:
-        _say(f"no suites in {folder}; write one with: eval-harness init {folder}")
+        _say(f"no suites in {folder}; write one with: eval-harness init {shlex.quote(folder)}")
     if broken and (register or not as_json):
         lacks = " and not registered" if register else ""
-        _say(f"some are broken{lacks}; see why: eval-harness validate {folder}")
+        _say(f"some are broken{lacks}; see why: eval-harness validate {shlex.quote(folder)}")
     return 2 if broken and register else 0
 
 

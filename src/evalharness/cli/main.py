@@ -144,8 +144,16 @@ def run_command(words: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
         if _asked("debug", words):
             print_trace()
-        text = f"internal error: {type(error).__name__}: {error}"
+        text = f"internal error: {type(error).__name__}: {_said(error)}"
         return _tell(text, "this is a bug in evalharness; --debug shows the stack trace", 3, words)
+
+
+def _said(error: BaseException) -> str:
+    from pydantic import ValidationError  # slow to load: on the way out it does not matter
+
+    from evalharness.domain.invalid_values import explain
+
+    return explain(error) if isinstance(error, ValidationError) else str(error)
 
 
 def _usage(error: click.ClickException, words: list[str]) -> int:

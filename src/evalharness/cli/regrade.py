@@ -37,6 +37,7 @@ from evalharness.cli.options import (
 @option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
 @option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
+@option("--difficulty", "difficulties", multiple=True, metavar="D", help="Cases that are easy, medium or hard.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
 @model_options
 @concurrency_option
@@ -123,7 +124,11 @@ def _selection(flags: dict[str, Any]) -> Any:
     from evalharness.domain.suite import Selection
 
     return Selection(
-        only=split_at_commas(flags["only"]), tags=flags["tags"], categories=flags["categories"], limit=flags["limit"]
+        only=split_at_commas(flags["only"]),
+        tags=flags["tags"],
+        categories=flags["categories"],
+        difficulties=flags["difficulties"],
+        limit=flags["limit"],
     )
 
 

@@ -49,6 +49,7 @@ from evalharness.cli.options import (
 @option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
 @option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
 @option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
+@option("--difficulty", "difficulties", multiple=True, metavar="D", help="Cases that are easy, medium or hard.")
 @option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
 @scorer_option
 @option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
@@ -141,6 +142,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             only=split_at_commas(flags["only"]),
             tags=flags["tags"],
             categories=flags["categories"],
+            difficulties=flags["difficulties"],
             limit=flags["limit"],
         ),
         failed_of=failed_of,

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from pydantic import AliasChoices, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import core_schema
 
+from evalharness.domain.invalid_values import message_of
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
@@ -147,7 +148,7 @@ def _problem(found: Any) -> str:
     wanted = WANTED.get(found["type"].removesuffix("_type"))
     if found["type"] == "missing":
         return f"{place} is missing"
-    return f"{place} must be {wanted}" if wanted else f"{place}: {found['msg']}"
+    return f"{place} must be {wanted}" if wanted else f"{place}: {message_of({**found, 'wanted': ()})}"
 
 
 # What a workflow's run took: time, cost and tokens, in all and by node, read from its events.

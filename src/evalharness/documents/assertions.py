@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, ValidationError,
 
 from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artifact, EvalArtifact, RunSnapshot
 from evalharness.documents.artifact_view import ArtifactView, compact_text, create_artifact_view, walk
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
 from evalharness.values.json_value import MISSING, Json
@@ -230,10 +231,7 @@ def _given(assertion: Assertion | Mapping[str, Json], index: int) -> Assertion:
         known = _known(assertion)
         return known if isinstance(known, AnyAssertion) else parse_assertion(_without_unknown_keys(known))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        why = "is missing" if first["type"] == "missing" else first["msg"].replace("Input should be", "must be")
-        raise UsageError(f"assertion {index} ({known['type']}): {place} {why}") from None
+        raise UsageError(f"assertion {index} ({known['type']}): {explain(error)}") from None
     except ValueError as error:
         raise UsageError(f"assertion {index}: {error}", hint=f"known: {', '.join(ASSERTIONS)}") from None
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import (
     AliasChoices,
-    BaseModel,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -22,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from evalharness.domain.record import PlainModel
 from evalharness.values.json_value import Json
 
 Size = Literal["", "S", "M", "L", "XL"]
@@ -31,7 +31,7 @@ AssertionType = Literal[
 Cost = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class GoRecord(BaseModel):
+class GoRecord(PlainModel):
     """Read: null stands for an empty value. Written: optional values (`omitempty`) only where they are not empty."""
 
     model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True, serialize_by_alias=True)

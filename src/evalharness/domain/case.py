@@ -12,6 +12,8 @@ from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
 from evalharness.values.json_value import Json
 
+EVAL_TYPES = ("capability", "regression")
+DIFFICULTIES = ("easy", "medium", "hard")
 Name = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 
@@ -46,6 +48,9 @@ class Case(Record):
     input: Json
     expected: GraderSpec | None = None
     graders: tuple[GraderSpec, ...] | None = None
+    code_check: GraderSpec | None = None
+    """How code would compare with what is expected, where a judge or a person does. Files write `expected` and
+    `grader` side by side."""
     reference: Json = None
     null_passes: Annotated[bool, Field(strict=True)] = False
     """Whether doing nothing is right: a selftest then lets an empty answer pass."""

@@ -52,6 +52,7 @@ class CaseResult:
     category: str = ""
     criticality: str = ""
     topic: str = ""
+    difficulty: str = ""
     unscored: Annotated[Count, Field(ge=0)] = 0
     least_score: Annotated[Number, Field(ge=0, le=1 + SAME)] | None = None
     unpriced: Annotated[Count, Field(ge=0)] = 0

@@ -19,6 +19,7 @@ Code: TypeAlias = Literal[
     "run.cases_failed",
     "run.stopped_after_failures",
     "run.cases_ungraded",
+    "run.no_such_grader",
     "run.gate_invalid",
     "run.gate_failed",
     "run.gate_passed",

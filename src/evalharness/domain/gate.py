@@ -74,6 +74,8 @@ def _each_once(written: Any) -> Any:
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 Minimum = Annotated[dict[Annotated[str, AfterValidator(_known_metric)], Share], BeforeValidator(_each_once)]
+Presets = dict[Preset, Minimum]
+"""Your own values for presets, metric by metric."""
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -105,12 +107,12 @@ class Thresholds(Record):
         """These, and of the others those that are not given here."""
         return Thresholds(
             default={**others.default, **self.default},
-            categories=_merged(others.categories, self.categories),
-            criticality=_merged(others.criticality, self.criticality),
+            categories=merged(others.categories, self.categories),
+            criticality=merged(others.criticality, self.criticality),
         )
 
 
-def _merged(under: Mapping[Any, Minimum], over: Mapping[Any, Minimum]) -> dict[Any, Minimum]:
+def merged(under: Mapping[Any, Minimum], over: Mapping[Any, Minimum]) -> dict[Any, Minimum]:
     return {name: {**under.get(name, {}), **over.get(name, {})} for name in {**under, **over}}
 
 
@@ -258,12 +260,14 @@ class Gate(Record):
     def _with_k(self, minimum: Minimum) -> Minimum:
         return {f"{name[:-1]}{self.k}" if name.endswith("_k") else name: least for name, least in minimum.items()}
 
-    def with_preset(self, preset: Preset) -> Gate:
-        """Its values in place of those that all cases had to reach so far in the same metrics."""
+    def with_preset(self, preset: Preset, presets: Presets) -> Gate:
+        """Its values in place of those that all cases had to reach so far in the same metrics; your own go first."""
         chosen = self.model_copy(update={"preset": preset})
-        new = self._with_k(chosen.preset_values())
+        own = {name: least for name, least in presets.get(preset, {}).items() if self.k > 1 or not name.endswith("_k")}
+        new = self._with_k(chosen.preset_values() | own)
         kept = {name: least for name, least in self._with_k(self.thresholds.default).items() if name not in new}
-        return chosen.model_copy(update={"thresholds": self.thresholds.model_copy(update={"default": kept})})
+        default = kept | self._with_k(own)
+        return chosen.model_copy(update={"thresholds": self.thresholds.model_copy(update={"default": default})})
 
 
 class GateCheck(Record):

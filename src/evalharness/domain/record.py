@@ -7,7 +7,10 @@ from functools import cache
 from types import MappingProxyType, NoneType
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalharness.domain.invalid_values import explain
+from evalharness.errors import InvalidValue
 
 _new = object.__new__
 # Half the time of `object.__setattr__`, which a frozen record would need.
@@ -17,7 +20,20 @@ _set_values, _set_names, _set_extra, _set_private = (
 )
 
 
-class Record(BaseModel):
+class PlainModel(BaseModel):
+    """Python code that makes one from wrong values is told so in plain words."""
+
+    def __init__(self, /, **values: Any) -> None:
+        """Raises InvalidValue; `model_validate`, which parsers use, raises pydantic's own error."""
+        try:
+            self.__pydantic_validator__.validate_python(values, self_instance=self)
+        except ValidationError as error:
+            raise InvalidValue(f"{type(self).__name__}: {explain(error)}") from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # else `model_validate` would call it, too
+
+
+class Record(PlainModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
     @classmethod

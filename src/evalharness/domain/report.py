@@ -108,6 +108,7 @@ class Summary(Record):
     case_pass_rate: float | None = None
     by_category: dict[str, Group] = Field(default_factory=dict)
     by_topic: dict[str, Group] = Field(default_factory=dict)
+    by_difficulty: dict[str, Group] = Field(default_factory=dict)
     by_grader: dict[str, Group] = Field(default_factory=dict)
     trials: TrialCounts = Field(default_factory=TrialCounts)
 
@@ -186,6 +187,8 @@ class Report(Record):
     failures: tuple[Failure, ...] = ()
     unjudged: tuple[Failure, ...] = ()
     """Cases that were skipped, or whose grade is still outstanding."""
+    not_graded: MaybeFinding = None
+    """Which cases were skipped because no grader of the type asked for can grade them."""
     awaited: tuple[str, ...] = ()
     """Whose grades are outstanding, where any are: those of `human` or `model` graders."""
     gate: GateResult | None = None

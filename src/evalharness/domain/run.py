@@ -8,11 +8,12 @@ from datetime import datetime
 from random import Random
 from typing import Any, TypedDict, get_args
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from evalharness.domain.case import Case
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.grade import GraderType
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.domain.report import Report
 from evalharness.domain.sequential import SequentialPlan
@@ -21,6 +22,7 @@ from evalharness.domain.suite import Selection, Suite
 from evalharness.domain.trial import Trial
 from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
+from evalharness.values.variables import fill
 
 
 class CaseLock(Record):
@@ -180,8 +182,11 @@ class Run(Record):
         return self.report.exit_code if self.report else None
 
     def environment(self) -> dict[str, Json]:
+        values = {name: value for name, value in self.lock.variables.items() if value is not None}
+        model = fill(self.target.model, values)
         return {
             "target": self.target.described(),
+            **({"model": model} if model else {}),
             "variant": self.variant,
             "version": self.lock.harness_version,
             "python": self.lock.python_version,
@@ -253,24 +258,27 @@ def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
     given: dict[str, Any] = {**asked}
     if unknown := given.keys() - known.__annotations__.keys():
         raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(known.__annotations__)}")
+    kept = (RunOptions.model_fields.keys() - {"env", "sequential"}) & given.keys()
+    try:
+        options = RunOptions.model_validate({name: given[name] for name in kept})
+    except ValidationError as error:
+        raise UsageError(explain(error)) from None
     for name, least in (("max_concurrency", 0), ("trials", 1), ("max_failures", 1)):
         number = given.get(name)
-        if number is not None and number < least:
-            raise UsageError(f"{name} must be at least {least}, not {number}")
-    for name in ("max_cost_usd", "max_tokens"):
-        cap = given.get(name)
+        if number is not None and (type(number) is not int or number < least):
+            raise UsageError(f"{name} must be a whole number, at least {least}, not {number!r:.80}")
+    for name, cap in (("max_cost_usd", options.max_cost_usd), ("max_tokens", options.max_tokens)):
         if cap is not None and not cap > 0:
             raise UsageError(f"{name} must be above 0, not {cap}")
     if given.get("grader_type") not in (None, *get_args(GraderType)):
         known_types = ", ".join(get_args(GraderType))
         raise UsageError(f"grader_type must be one of {known_types}, not {given['grader_type']!r}")
-    kept = (RunOptions.model_fields.keys() - {"env", "sequential"}) & given.keys()
     return {
         "variables": checked_variables(given.get("variables")),
         "env": dict(given.get("env") or {}),
         "selection": given.get("selection") or Selection(),
         "gate": given.get("gate") or GateOverrides(),
-        "options": RunOptions(**{name: given[name] for name in kept}),
+        "options": options,
     }
 
 

@@ -15,6 +15,7 @@ from evalharness.domain.record import Record
 from evalharness.errors import closest
 from evalharness.values.json_value import Json
 
+MODEL_TARGETS = ("chat", "agent")
 BUILT_IN = ("oracle", "null", "echo")
 Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)]
 
@@ -68,6 +69,14 @@ class TargetSpec(Record):
     def is_templated(self) -> bool:
         """Whether `{{name}}` in it is a variable whatever the suite says: in a file of its own, or in an address."""
         return bool(self.source_file) or (self.kind == "http" and isinstance(self.options, str))
+
+    @property
+    def model(self) -> str:
+        """The language model that answers, as `provider/model`; empty where the target itself knows."""
+        if self.kind not in MODEL_TARGETS:
+            return ""
+        named = self.options.get("model") if isinstance(self.options, Mapping) else self.options
+        return named if isinstance(named, str) else ""
 
     def described(self) -> str:
         """The target in one short line, as a user would name it."""
@@ -152,7 +161,7 @@ def _target_text(text: str) -> dict[str, Json]:
         return {"kind": "http", "options": text}
     kind, colon, rest = text.partition(":")
     is_function = kind == "agent" and rest.replace(".", "").isidentifier()  # `agent:answer`: many call their module so
-    if kind in ("chat", "agent") and not is_function and rest:
+    if kind in MODEL_TARGETS and not is_function and rest:
         return {"kind": kind, "options": rest}
     if colon:
         return {"kind": "function", "options": text}

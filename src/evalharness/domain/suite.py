@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.domain.case import Case, Name, Seconds, session_file
-from evalharness.domain.gate import Gate, Share
+from evalharness.domain.gate import Gate, Presets, Share
 from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -86,6 +86,8 @@ class Suite(Record):
     case_threshold: Share = 1.0
     max_error_rate: Share = 0.02
     gate: Gate | None = None
+    presets: Presets = Field(default_factory=dict)
+    """What presets of gates ask for in this suite, where that is not the usual."""
     graders: tuple[GraderSpec, ...] = ()
     config: SuiteConfig = Field(default_factory=SuiteConfig)
     reporting: Json = None
@@ -178,6 +180,7 @@ class Selection:
     only: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    difficulties: tuple[str, ...] = ()
     limit: int | None = None
     ids: frozenset[str] | None = None
 
@@ -201,12 +204,24 @@ class Selection:
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
-        kinds = {case.category, case.eval_type or suite.eval_type} - {""}
-        return not self.categories or bool(set(self.categories) & kinds)
+        if self.difficulties and not _names(self.difficulties, case.difficulty):
+            return False
+        return not self.categories or _names(self.categories, case.category, case.eval_type or suite.eval_type)
 
     def described(self) -> str:
-        chosen = (("the name", self.only), ("the tag", self.tags), ("the category", self.categories))
+        chosen = (
+            ("the name", self.only),
+            ("the tag", self.tags),
+            ("the category", self.categories),
+            ("the difficulty", self.difficulties),
+        )
         return " and ".join(f"{what} {' or '.join(texts)}" for what, texts in chosen if texts) or "the selection"
+
+
+def _names(wanted: Iterable[str], *labels: str) -> bool:
+    """Whether one of the labels is wanted; in any case."""
+    lowered = {word.lower() for word in wanted}
+    return any(label.lower() in lowered for label in labels if label)
 
 
 def matches(pattern: str, case: Case, file_name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from evalharness.domain.case import as_text
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.errors import ImpossibleFigure, TargetFailed
 from evalharness.values.json_value import Json
@@ -74,7 +75,7 @@ def wrong_shape(error: ValidationError, evidence: Transcript | None = None) -> T
     place = ".".join(str(part) for part in where) or "it"
     if where and where[0] in FIGURES and isinstance(first["input"], int | float):
         return ImpossibleFigure(place, first["input"], evidence=evidence)
-    return TargetFailed(f"the answer has the wrong shape: {place}: {first['msg']}", evidence=evidence)
+    return TargetFailed(f"the answer has the wrong shape: {explain(error)}", evidence=evidence)
 
 
 # What went wrong according to an agent's own stream of events, and what of the stream was not kept.

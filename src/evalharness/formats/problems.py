@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from evalharness.domain.invalid_values import STRAY, as_written, choices_of, each_place_once, message_of
 from evalharness.domain.options import Options
-from evalharness.domain.problem import FieldPath, Problem, Severity, field_text, quoted
+from evalharness.domain.problem import FieldPath, Problem, Severity, field_text
 from evalharness.errors import UnknownName, closest
 from evalharness.formats.syntax.source import Source
 
@@ -57,6 +56,14 @@ class Findings:
     def unknown_name(self, path: FieldPath, error: UnknownName) -> None:
         self.add(path, error.what, allowed=", ".join(error.choices), suggestion=error.guess)
 
+    def unknown_label(
+        self, path: FieldPath, label: Any, known: Collection[str], severity: Severity = "warning"
+    ) -> None:
+        """A text that groups and selects cases, and is none of the known ones; anything else is left for its model."""
+        if isinstance(label, str) and label and label not in known and "{{" not in label:
+            message, allowed = f"unknown {path[-1]} '{label}'", ", ".join(known)
+            self.add(path, message, allowed=allowed, suggestion=closest(label, known) or "", severity=severity)
+
     def validated(
         self,
         path: FieldPath,
@@ -82,19 +89,18 @@ class Findings:
 
         `moved` tells where fields stand that are not found at `path` under their own names.
         """
-        for found in list(_each_place_once(error.errors(include_url=False))):
+        for found in list(each_place_once(error.errors(include_url=False))):
             if isinstance(found["input"], str) and "{{" in found["input"] and issubclass(model, Options):
                 continue
             if found["type"] in STRAY:
                 *around, key = found["loc"]
-                inside = _as_written(around)
+                inside = as_written(around)
                 place = _reached(self.source.data, (*_placed(path, inside, moved), str(key)))
                 self._stray_key(place, _keys_at(model, inside))
                 continue
-            place = _reached(self.source.data, _placed(path, _as_written(found["loc"]), moved))
-            expected = (found.get("ctx") or {}).get("expected", "")
-            allowed = _choices(str(expected)) if found["type"] == "literal_error" else ""
-            self.add(place, _message(found), allowed=allowed, suggestion=_meant(found, allowed))
+            place = _reached(self.source.data, _placed(path, as_written(found["loc"]), moved))
+            allowed = choices_of(found)
+            self.add(place, message_of(found), allowed=allowed, suggestion=_meant(found, allowed))
 
     def _stray_key(self, place: FieldPath, allowed: list[str]) -> None:
         """A key that is allowed was not taken because the same is written in another spelling, too."""
@@ -111,91 +117,10 @@ def in_words(error: ValidationError, model: type[BaseModel]) -> str:
     return "; ".join(str(dataclasses.replace(problem, file="")) for problem in findings.problems)
 
 
-STRAY = ("extra_forbidden", "unexpected_keyword_argument")
-"""A key that a model, or a dataclass in it, does not know."""
-BRANCHES = ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
-BOUNDS = {
-    "string_too_short": "min_length",
-    "string_too_long": "max_length",
-    "string_pattern_mismatch": "pattern",
-    "too_short": "min_length",
-    "too_long": "max_length",
-}
-_LETTERS = re.compile(r"\^\[A-Za-z0-9(.+)\]\+\$")
-WANTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text",
-    "dict": "a mapping",
-    "model": "a mapping",
-    "dataclass": "a mapping",
-    "list": "a list",
-    "tuple": "a list",
-}
-
-
-def _message(found: Any) -> str:
-    """pydantic's words made ours: `must be a whole number, not 'big'`."""
-    kind = found["type"]
-    if kind == "missing":
-        return "is missing"
-    if kind == "literal_error":
-        return f"{quoted(str(found['input']))} is not allowed"
-    if kind in BOUNDS:
-        return _out_of_bounds(found)
-    if found["wanted"]:
-        text = f"must be {' or '.join(found['wanted'])}"
-    else:
-        text = str(found["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
-    got = found["input"]
-    if text.startswith("must be") and isinstance(got, str | int | float | bool | None):
-        text += f", not {quoted(got) if isinstance(got, str) else json.dumps(got)}"
-    return text
-
-
-def _each_place_once(errors: Iterable[Any]) -> Iterator[Any]:
-    """Where a value may be of several kinds, pydantic complains once for each; `wanted` gathers them in one error."""
-    wanted_at: dict[FieldPath, dict[str, None]] = {}
-    for found in errors:
-        family, _, detail = found["type"].partition("_")
-        if family not in WANTED or not detail.startswith(("type", "parsing", "from")):
-            yield {**found, "wanted": ()}
-            continue
-        place = _as_written(found["loc"])
-        is_first = place not in wanted_at
-        wanted_at.setdefault(place, {})[WANTED[family]] = None
-        if is_first:
-            yield {**found, "wanted": wanted_at[place]}
-
-
-def _out_of_bounds(found: Any) -> str:
-    """A text or a list too short or too long, or a text of other characters than it may have."""
-    if not found["input"]:
-        return "must not be empty"
-    bound = found["ctx"][BOUNDS[found["type"]]]
-    if found["type"] != "string_pattern_mismatch":
-        counted = "characters" if isinstance(found["input"], str) else "entries"
-        return f"must have at {'least' if 'min' in BOUNDS[found['type']] else 'most'} {bound} {counted}"
-    letters = _LETTERS.fullmatch(bound)
-    made_of = f"be made of letters, digits and {' '.join(letters[1])}" if letters else f"match {bound}"
-    return f"must {made_of}, not {quoted(found['input'])}"
-
-
-def _choices(expected: str) -> str:
-    """pydantic's `'a', 'b' or 'c'` as `a, b, c`; the empty default is nothing that anybody writes."""
-    return ", ".join(choice for choice in re.findall(r"'([^']*)'", expected) if choice)
-
-
 def _meant(found: Any, allowed: str) -> str:
     if not allowed or not isinstance(found["input"], str):
         return ""
     return closest(found["input"], [choice.strip() for choice in allowed.split(",")]) or ""
-
-
-def _as_written(location: Iterable[str | int]) -> FieldPath:
-    """A location without the union branches that pydantic adds: `function-after[…]`, `tuple[str, ...]`, `str`."""
-    return tuple(part for part in location if not (isinstance(part, str) and ("[" in part or part in BRANCHES)))
 
 
 def _placed(path: FieldPath, place: FieldPath, moved: Mapping[str, FieldPath] | None) -> FieldPath:

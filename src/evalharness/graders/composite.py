@@ -17,6 +17,7 @@ from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
 from evalharness.domain.example import Example, merge_examples
 from evalharness.domain.grade import Grade, added_up
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
@@ -29,8 +30,7 @@ def _checked(spec: GraderSpec) -> GraderSpec:
     try:
         registry.parse_options("grader", spec)
     except ValidationError as error:
-        problems = (f"{'.'.join([spec.kind, *map(str, each['loc'])])}: {each['msg']}" for each in error.errors())
-        raise ValueError("; ".join(problems)) from None
+        raise ValueError(explain(error, spec.kind)) from None
     return spec
 
 

@@ -17,6 +17,7 @@ from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.documents.http_messages import is_response
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Options
 from evalharness.domain.record import Record
 from evalharness.errors import Unscored
@@ -148,8 +149,7 @@ def _limits(written: Mapping[str, Json], place: Path) -> Limits:
     try:
         return Limits.model_validate(written)
     except ValidationError as error:
-        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
-        raise ValueError(": ".join(filter(None, (".".join(place), message)))) from None
+        raise ValueError(explain(error, *place)) from None
 
 
 def numbers_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, float]]:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import VERDICTS, Grade, kept_evidence
 from evalharness.domain.options import Number, Options, Share
 from evalharness.domain.record import copied
-from evalharness.errors import Unscored, UsageError
+from evalharness.errors import InvalidValue, Unscored, UsageError
 from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
 from evalharness.stats.thresholds import reaches
 from evalharness.values.digest import digest
@@ -117,9 +117,8 @@ def _checked(grade: Grade) -> Grade:
             judging=grade.judging,
             is_final=grade.is_final,
         )
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise Unscored(f"the grader returned a Grade that is none: {first['loc'][0]}: {first['msg']}") from None
+    except InvalidValue as error:
+        raise Unscored(f"the grader returned a Grade that is none: {error.message.removeprefix('Grade: ')}") from None
 
 
 def _grade_of_score(score: Any, threshold: float, reason: Any = None, evidence: Any = None) -> Grade:

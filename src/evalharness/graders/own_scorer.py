@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from evalharness.documents.artifact import EvalArtifact
 from evalharness.documents.scores import Score
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Number, Options
 from evalharness.errors import Unscored, UsageError
 from evalharness.graders.scorers import ScorerGrader, ScorerOptions
@@ -102,6 +103,4 @@ def as_score(returned: Any, name: str) -> Score:
     try:
         return Score.model_validate({"name": name, **returned})
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise Unscored(f"the scorer returned no score from 0 to 1: {place}: {first['msg']}") from None
+        raise Unscored(f"the scorer returned no score from 0 to 1: {explain(error)}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -31,6 +32,12 @@ class RegexOptions(Options):
     must_match: bool = True
     capture_groups: tuple[str, ...] = ()
 
+    def compiled(self) -> Any:
+        flags = 0
+        for name in self.flags:
+            flags |= FLAGS[name]
+        return compile_pattern(self.pattern, flags)
+
 
 class Regex(Grader):
     """The pattern is found somewhere in the answer (or is not, with `must_match: false`)."""
@@ -41,10 +48,7 @@ class Regex(Grader):
 
     @cached_property
     def _compiled(self) -> Any:
-        flags = 0
-        for name in self.options.flags:
-            flags |= FLAGS[name]
-        return compile_pattern(self.options.pattern, flags)
+        return self.options.compiled()
 
     async def grade(self, context: GradeContext) -> Grade:
         text = context.text
@@ -52,22 +56,23 @@ class Regex(Grader):
         passed = (found is not None) == self.options.must_match
         evidence = {"pattern": self.options.pattern, "matched": found is not None}
         if found is not None and self.options.capture_groups:
-            evidence["captures"] = self._captures(found)
+            evidence["captures"] = captures(found, self.options.capture_groups)
         if passed:
             return Grade.of(True, evidence=evidence if self.options.capture_groups else None)
         wanted = "no match for" if self.options.must_match else "forbidden match of"
         return Grade.of(False, reason=f"{wanted} /{self.options.pattern}/ in {shown(text)}", evidence=evidence)
 
-    def _captures(self, found: Any) -> dict[str, str | None]:
-        named = found.groupdict()
-        numbered = found.groups()
-        captures: dict[str, str | None] = {}
-        for position, name in enumerate(self.options.capture_groups):
-            captures[name] = named[name] if name in named else (numbered[position : position + 1] or (None,))[0]
-        return captures
-
     def example(self) -> Example | None:
         return example_of(self._compiled) if self.options.must_match else Example()
+
+
+def captures(found: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """What its groups contain: by name where the pattern has it, else by position; None where it has neither."""
+    named, numbered = found.groupdict(), found.groups()
+    return {
+        name: named[name] if name in named else (numbered[position : position + 1] or (None,))[0]
+        for position, name in enumerate(names)
+    }
 
 
 async def search(compiled: Any, text: str, pattern: str, in_thread: Threads) -> Any:

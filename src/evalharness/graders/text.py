@@ -38,6 +38,8 @@ class TextOptions(Options):
 
 
 class ExactOptions(TextOptions):
+    """Without regard to case, `ß` is not `ss`: the document compares lower-case texts."""
+
     trim_whitespace: bool = True
     normalize_newlines: bool = True
 
@@ -46,7 +48,7 @@ class ExactOptions(TextOptions):
             text = text.strip()
         if self.normalize_newlines and "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        return super().folded(text)
+        return text if self.case_sensitive else text.lower()
 
 
 class Exact(Grader):

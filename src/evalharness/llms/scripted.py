@@ -17,6 +17,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from evalharness.contracts.model import Llm
+from evalharness.domain.invalid_values import message_of
 from evalharness.domain.language_model import (
     ChatMessage,
     ChatReply,
@@ -170,7 +171,7 @@ def _read(model: str, access: Access) -> Script:
 
 def _problem_text(problem: Mapping[str, Any]) -> str:
     place = ".".join(map(str, problem["loc"]))
-    message = _OURS.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    message = _OURS.get(problem["type"]) or message_of({**problem, "wanted": ()})
     return f"  {place}: {message}" if place else f"  {message}"
 
 

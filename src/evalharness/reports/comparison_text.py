@@ -103,7 +103,7 @@ class ComparisonReport:
         worse = comparison.worse
         in_store = comparison.new.run_id and not comparison.new.source and self._store != ":memory:"
         if worse and in_store:
-            name, case = comparison.new.run_name, shlex.quote(worse[0].case_id)
+            name, case = map(shlex.quote, (comparison.new.run_name, worse[0].case_id))
             self._screen.line("next", f"{self._screen.command} show {name} {case}{naming(self._store)}")
 
 

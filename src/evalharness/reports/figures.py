@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from evalharness.domain.case import observation
+from evalharness.domain.case import DIFFICULTIES, observation
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count, percent
-from evalharness.domain.report import Report
+from evalharness.domain.report import Group, Report
 from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import duration, extra_digits, interval_of, judging_text, money, with_interval
 
@@ -30,7 +30,8 @@ def figures(report: Report) -> Iterator[Line]:
         yield Line("sequential", *outcome_of(report.sequential))
     yield from _tries(report)
     yield from _errors(report)
-    yield from _categories(report)
+    yield from _groups("category", report.summary.by_category)
+    yield from _groups("difficulty", _easiest_first(report.summary.by_difficulty))
     yield from _latency(report)
     yield from _cost(report)
     yield from _judges(report)
@@ -114,14 +115,19 @@ def _errors(report: Report) -> Iterator[Line]:
         yield Line("errors", f"{text}; had {each} passed, {high}")
 
 
-def _categories(report: Report) -> Iterator[Line]:
-    groups = report.summary.by_category
+def _groups(label: str, groups: Mapping[str, Group]) -> Iterator[Line]:
     for position, (name, group) in enumerate(groups.items() if len(groups) > 1 else ()):
         cases = f"{group.passed} of {count(group.total, 'case')} passed"
         rate, basis = "–" if group.pass_rate is None else percent(group.pass_rate), ""
         if group.measurement is not None:
             rate, basis = "   ".join(with_interval(group.measurement)), f"({_basis(group.measurement)})"
-        yield Line("category" if position == 0 else "", f"{name}: {cases}, pass rate {rate}", basis)
+        yield Line(label if position == 0 else "", f"{name}: {cases}, pass rate {rate}", basis)
+
+
+def _easiest_first(groups: Mapping[str, Group]) -> dict[str, Group]:
+    """Words of one's own come after those of the format."""
+    known = [name for name in DIFFICULTIES if name in groups]
+    return {name: groups[name] for name in (*known, *(each for each in groups if each not in known))}
 
 
 def _latency(report: Report) -> Iterator[Line]:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from evalharness.errors import one_word
 from evalharness.reports.wording import Words, removal_command, shortened
 
 
@@ -21,6 +22,13 @@ def _import_table(file: str) -> str:
 
 def _or(first: str, then: str) -> str:
     return f"{first}, or {then}" if first else then
+
+
+def _about_run(template: str) -> Words:
+    def words(run: str) -> str:
+        return template.format(run=shlex.quote(run))
+
+    return words
 
 
 WORDS: Mapping[str, Words] = MappingProxyType(
@@ -40,15 +48,15 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.install_sandbox": (
             "install the package: apt-get install {package}; or run without isolation: --sandbox none"
         ),
-        "hint.finish_first": "finish it first: eval-harness resume {run}",
-        "hint.repair_first": "repair it first: eval-harness resume {run}",
+        "hint.finish_first": _about_run("finish it first: eval-harness resume {run}"),
+        "hint.repair_first": _about_run("repair it first: eval-harness resume {run}"),
         "hint.own_artifact": (
             "move it into that folder, or ask for it yourself: write `artifact: {file}` into a target file of your own "
             "and give --target FILE.yaml"
         ),
         "hint.other_value": "where a {{{{variable}}}} stands there, give it another value with --var",
         "hint.other_judge": lambda first: _or(
-            first, "choose another judge with --judge-model, or leave the grades due with --judge-model none"
+            first, "choose another judge with --judge-model, or grade by code alone for now with --judge-model none"
         ),
         "hint.leave_metric_out": (
             "take {metric} out of the metrics that are compared (compare, regressions: --metric), or let the target "
@@ -58,7 +66,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.compare_stored": (
             "compare runs of the store, or reports written with --json or `baseline RUN -o FILE.json`"
         ),
-        "hint.new_baseline": (
+        "hint.new_baseline": _about_run(
             "make a run of the suite as it is now the baseline: eval-harness baseline {run} "
             "(or run it with --baseline none first)"
         ),
@@ -95,8 +103,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.several_targets": "run several: --target A --target B",
         "hint.later_run": "name a later run with --run",
-        "hint.which_run": "run it, or say which run is meant: eval-harness regressions {suite} --run RUN",
-        "hint.resume": "eval-harness resume {run}",
+        "hint.which_run": lambda suite: (
+            f"run it, or say which run is meant: eval-harness regressions {shlex.quote(suite)} --run RUN"
+        ),
+        "hint.resume": _about_run("eval-harness resume {run}"),
         "hint.sequential_floor": "for --sequential, --fail-under lies below 100 and above --sequential-effect",
         "hint.sequential_gate": "run without --sequential, or ask the gate for pass_rate and regression alone",
         "hint.sequential_question": (
@@ -111,30 +121,34 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.name_target": "add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle",
         "hint.key_as_variable": "--target 'https://…?key={{{{api_key}}}}' --var api_key=…",
         "hint.choose_target": lambda targets, number: (
-            f"choose one of its `targets:` with --target NAME: {shortened(targets, number)}"
+            f"choose one of its `targets:` with --target NAME: {shortened([*map(one_word, targets)], number)}"
         ),
         "hint.finished_run": "name a run that came to its end, or mend this one: eval-harness resume RUN",
         "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline RUN",
         "hint.which_suite": "say which with --suite, or compare with the run itself: eval-harness baseline list",
         "hint.case_of_artifacts": "give --case ID, or write its caseId into each artifact",
-        "hint.which_case": lambda cases: f"give --case, one of: {', '.join(cases)}",
+        "hint.which_case": lambda cases: f"give --case, one of: {', '.join(map(one_word, cases))}",
         "hint.fewer_cases": "take fewer cases with --limit, or map fewer columns",
         "hint.replace_file": "choose another name, or replace it with --force",
-        "hint.columns": lambda columns: f"columns: {', '.join(columns) or 'none'}; try --map input=COLUMN",
+        "hint.columns": lambda columns: (
+            f"columns: {', '.join(map(one_word, columns)) or 'none'}; try --map input=COLUMN"
+        ),
         "hint.ask_for_gate": (
             "give --gate production, --fail-under 90, --baseline B or --strict-flips, or write a `gate:` into the suite"
         ),
-        "hint.verify_file": "it was changed since it was written: eval-harness verify {path}",
-        "hint.regrade_again": (
+        "hint.verify_file": lambda path: (
+            f"it was changed since it was written: eval-harness verify {shlex.quote(path)}"
+        ),
+        "hint.regrade_again": _about_run(
             "start it again with the same options: eval-harness regrade {run}; the cache keeps verdicts"
         ),
         "hint.judge_as_before": lambda judge: (
-            f"name one: --judge-model {judge or 'provider/model'}, or --judge-model none"
+            f"name one: --judge-model {shlex.quote(judge or 'provider/model')}, or --judge-model none"
         ),
         "hint.start_run": "start one: eval-harness run SUITE",
-        "hint.resume_then_regrade": "resume {run} if it is unfinished, then: eval-harness regrade {run}",
+        "hint.resume_then_regrade": _about_run("resume {run} if it is unfinished, then: eval-harness regrade {run}"),
         "hint.run_once": "run it once without --failed",
         "hint.run_all": "run without --failed to run them all",
-        "hint.other_baseline": "judge it by another baseline: eval-harness gate {run} --baseline B",
+        "hint.other_baseline": _about_run("judge it by another baseline: eval-harness gate {run} --baseline B"),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -28,6 +29,11 @@ def _all_in_error(tried: int, skipped: int) -> str:
 def _too_many_errors(errors: int, tried: int, skipped: int, allowed: float) -> str:
     share = f"{errors:,} of {count(tried, 'trial')}{_not_skipped(tried, skipped)} ended in error"
     return f"{share}, more than the {allowed * 100:g} % allowed"
+
+
+def _no_such_grader(grader_type: str, cases: Sequence[str], number: int) -> str:
+    them = "it" if number == 1 else "them"
+    return f"{count(number, 'case')} skipped, as no {grader_type} grader can grade {them}: {listed(cases, number)}"
 
 
 def _failed_too(cases: int) -> str:
@@ -58,7 +64,7 @@ def _without_score(what: str) -> Words:
 
 def _grades_capped(trials: int, run: str) -> str:
     decided = f"{count(trials, 'trial')} decided without all grades, because the spend cap was reached"
-    return f"{decided}: eval-harness regrade {run} asks for them"
+    return f"{decided}: eval-harness regrade {shlex.quote(run)} asks for them"
 
 
 def _unattributed(cost_usd: float, tokens: int) -> str:
@@ -109,6 +115,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.cases_failed": lambda cases: f"{count(cases, 'case')} failed",
         "run.stopped_after_failures": "stopped after failures",
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} still to be graded",
+        "run.no_such_grader": _no_such_grader,
         "run.gate_invalid": lambda checks: f"the gate cannot be judged: {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed: {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",

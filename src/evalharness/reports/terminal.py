@@ -81,7 +81,8 @@ class _Writer:
         self._awaited(run, report)
         for line in (*advice(report), *selftested(report)):
             self._screen.line(*line)
-        why = f"  {say(report.why)}" if report.why else ""
+        reasons = "; ".join(say(found) for found in (report.why, report.not_graded) if found)
+        why = f"  {reasons}" if reasons else ""
         self._screen.say(
             (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
         )
@@ -111,7 +112,7 @@ class _Writer:
             return
         if "model" in report.awaited and self._store != ":memory:" and not _larger_cap(run, report):
             judge = "" if names_judges(run) else " --judge-model M"
-            command = f"{self._screen.command} regrade {run.name}{judge}{naming(self._store)}"
+            command = f"{self._screen.command} regrade {shlex.quote(run.name)}{judge}{naming(self._store)}"
             self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
         if "human" in report.awaited:
             self._screen.line("awaiting", "a person's grade is due")
@@ -168,11 +169,11 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     """The command to type now, ready to be copied."""
     if store == ":memory:":
         return "nothing was kept (--store :memory:); run without it to look into the answers"
-    named = naming(store)
+    name, named = shlex.quote(run.name), naming(store)
     cap = _larger_cap(run, report)
     judged_by = f" --judge-model {shlex.quote(run.options.judge_model)}" if run.options.judge_model else ""
     regrade = f"{command} regrade {run.regrade_of}{judged_by}{cap}{named}" if run.regrade_of else ""
-    resume = f"{command} resume {run.regrade_of or run.name}{cap}{named}"
+    resume = f"{command} resume {shlex.quote(run.regrade_of or run.name)}{cap}{named}"
     if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
         return f"{resume}; {regrade}" if regrade else resume
     if cap:  # then grades are outstanding
@@ -180,10 +181,10 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
         return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
     if report.verdict == "INVALID" and report.summary.trials.error:
-        judge = f"; with another judge: {command} regrade {run.name} --judge-model M{named}" if report.judging else ""
-        return f"mend the cause, then: {regrade or f'{command} resume {run.name}{named}'}{judge}"
+        judge = f"; with another judge: {command} regrade {name} --judge-model M{named}" if report.judging else ""
+        return f"mend the cause, then: {regrade or f'{command} resume {name}{named}'}{judge}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
-    return f"{command} show {run.name}{case}{named}"
+    return f"{command} show {name}{case}{named}"
 
 
 def _larger_cap(run: Run, report: Report) -> str:

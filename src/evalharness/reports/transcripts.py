@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 
 from evalharness.domain.case import Case, as_text
@@ -29,7 +30,7 @@ class TranscriptReport:
                 case_id,
                 (f"  {self._screen.one_line(reason)}" if reason else "", "dim"),
             )
-        self._say(("next      ", "dim"), f"{self._screen.command} show {run.name} CASE{naming(store)}")
+        self._say(("next      ", "dim"), f"{self._screen.command} show {shlex.quote(run.name)} CASE{naming(store)}")
 
     def show_case(self, case: Case, trials: Iterable[Trial], history: str = "") -> None:
         self._say((f"case {case.id}", "bold"), (f"  {case.name}" if case.name else "", "dim"))

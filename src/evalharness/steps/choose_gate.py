@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalharness.contracts.store import Store
-from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, RegressionRule
+from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, Presets, RegressionRule
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating.gate_checks import check_trials
 from evalharness.steps.apply_gate import find_baseline
@@ -19,7 +19,7 @@ def with_gate(suite: Suite, overrides: GateOverrides, root: Path) -> Suite:
     gate = suite.gate or Gate()
     if gate.regression is not None:
         gate = _with_rule(gate, baseline=_placed(gate.regression.baseline, root))
-    gate = _overridden(gate, overrides)
+    gate = _overridden(gate, overrides, suite.presets)
     asked = gate if gate.compares else gate.model_copy(update={"regression": None, "strict_flips": "auto"})
     if suite.gate is None and asked == Gate(inconclusive=gate.inconclusive):
         return suite
@@ -35,9 +35,9 @@ def check_gate(suite: Suite, store: Store, thresholds_from: str = "") -> None:
         find_baseline(suite.gate, store, suite.name)
 
 
-def _overridden(gate: Gate, overrides: GateOverrides) -> Gate:
+def _overridden(gate: Gate, overrides: GateOverrides, presets: Presets) -> Gate:
     if overrides.preset is not None:
-        gate = gate.with_preset(overrides.preset)
+        gate = gate.with_preset(overrides.preset, presets)
     if overrides.fail_under is not None:
         default = {**gate.thresholds.default, "pass_rate": overrides.fail_under}
         gate = gate.model_copy(update={"thresholds": gate.thresholds.model_copy(update={"default": default})})

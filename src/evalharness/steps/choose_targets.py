@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite, Variant
 from evalharness.errors import Hint, UsageError
@@ -106,7 +107,7 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
     try:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:
-        raise UsageError(f"{written!r} is no target: {error.errors()[0]['msg']}") from None
+        raise UsageError(f"{written!r} is no target: {explain(error)}") from None
     registry.load("target", spec.kind)
     if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
         raise UsageError(f"the target's address: {why}", hint=Hint("hint.key_as_variable"))

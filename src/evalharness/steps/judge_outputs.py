@@ -70,7 +70,7 @@ class OutputJudge(OptionsOfScorer):
                 verdict, value = await score_output(Asking(llm, self.cache), output, self.criteria, None)
             except BadReply as error:
                 raise HarnessError(f"the judge gave no verdict: {error}") from error
-        fields = {"model": verdict.model, "justification": verdict.said["justification"]}
+        fields = {"model": verdict.model, "justification": verdict.said.get("justification", "")}
         return Score(name=self.name, value=value, raw_value=verdict.said["overall_score"], metadata=metadata | fields)
 
     def options(self) -> dict[str, Json]:

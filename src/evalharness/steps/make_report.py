@@ -38,6 +38,7 @@ from evalharness.engine.measuring.summary import (
     unjudged,
 )
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
+from evalharness.engine.planning.planned_cases import lacks_grader
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.steps.apply_gate import apply_gate, decided
 from evalharness.steps.find_comparable_runs import comparable_runs
@@ -189,6 +190,7 @@ def make_report(
         error_bounds=error_bounds(run.suite, measured),
         failures=tuple(failures(run.suite, measured)),
         unjudged=tuple(unjudged(run.suite, measured)),
+        not_graded=_not_graded(run, measured),
         cases=tuple(case_results(run.suite, run.lock.keys, measured)),
         recommendations=recommend(run.suite, measured, may_go_on=not run.options.sequential),
         slowest=slowest_trials(measured),
@@ -198,6 +200,17 @@ def make_report(
         output_tokens=measured.output_tokens,
         judging=tuple(measured.judgings.values()),
     )
+
+
+def _not_graded(run: Run, measured: Measured) -> Finding | None:
+    """A run that was to be graded by one type of grader alone says what that left out."""
+    grader_type = run.options.grader_type
+    if grader_type is None:
+        return None
+    reason = lacks_grader(grader_type)
+    cases = [case.eval_id for case in unjudged(run.suite, measured) if case.reason == reason]
+    shown = {"cases": cases[:SHOWN_CASES], "number": len(cases)}
+    return finding("run.no_such_grader", "warning", grader_type=grader_type, **shown) if cases else None
 
 
 def _without_score(measured: Measured) -> Iterator[Finding]:

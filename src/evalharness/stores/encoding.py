@@ -18,6 +18,7 @@ from pydantic_core import to_json
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -42,7 +43,7 @@ REPORT = TypeAdapter(Report)
 SUITE = TypeAdapter(Suite)
 MARK = TypeAdapter(CaseMark)
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
-_WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic")
+_WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
 _CASES_LEVEL = 1
 """Figures hardly get smaller with more effort, and that would take as long again as everything else."""
@@ -62,8 +63,7 @@ def _without_result(trial: Trial, why: BaseException) -> Trial:
     """What it cost is kept, if that is known."""
     detail = str(why)
     if isinstance(why, ValidationError):
-        first = why.errors()[0]
-        detail = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        detail = explain(why)
     cost_usd = trial.last.transcript.cost_usd if trial.last.transcript else None
     is_known = isinstance(cost_usd, float) and isfinite(cost_usd) and cost_usd >= 0
     reason = head(f"the result cannot be stored: {detail}", LONGEST_REASON)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, Validation
 
 from evalharness.contracts.services import Services, Threads
 from evalharness.domain.case import as_text
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.language_model import Tool, ToolRequest
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.transcript import ToolCall
@@ -162,8 +163,7 @@ class ToolFunction:
         try:
             given = self.arguments.model_validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
-            problems = [f"{'.'.join(map(str, each['loc'])) or 'they'}: {each['msg']}" for each in error.errors()[:5]]
-            raise ValueError(f"the arguments are not of the schema: {'; '.join(problems)}") from None
+            raise ValueError(f"the arguments are not of the schema: {explain(error)}") from None
         fields = self.arguments.model_fields
         return {str(fields[place].alias): getattr(given, place) for place in given.model_fields_set}
 

@@ -111,7 +111,7 @@ class CommandTarget(Target):
         placed = self._placed(program)
         if shutil.which(placed, path=self._environment()["PATH"]) is None:
             if Path(placed).is_absolute() and Path(placed).is_file():
-                raise TargetUnavailable(f"'{program}' is not executable", hint=f"chmod +x {program}")
+                raise TargetUnavailable(f"'{program}' is not executable", hint=f"chmod +x {shlex.quote(program)}")
             if isinstance(self.options.command, tuple) or not SHELL_WORDS.fullmatch(program):
                 raise _not_found(program)
 

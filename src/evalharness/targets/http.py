@@ -14,6 +14,7 @@ from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.documents.http_messages import AnswerPart, ApiCall
 from evalharness.domain.case import as_text, is_typed_input
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
@@ -281,9 +282,7 @@ def api_call_of(task: Task) -> ApiCall | None:
     try:
         return ApiCall.model_validate(written["content"])
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in ("content", *first["loc"]))
-        raise TargetFailed(f"the input of case {task.case.id} is no request: {place}: {first['msg']}") from None
+        raise TargetFailed(f"the input of case {task.case.id} is no request: {explain(error, 'content')}") from None
 
 
 def templated_request(method: str, url: str, headers: dict[str, str], body: Json, task: Task) -> HttpRequest:

@@ -75,12 +75,21 @@ def test_the_gates_k_is_meant_by_k() -> None:
 
 def test_a_preset_given_later_replaces_what_was_asked_in_its_metrics() -> None:
     gate = Gate.model_validate({"thresholds": {"pass@1": 0.1, "pass^3": 0.1, "score": 0.1}})
-    assert asked_of_all(gate.with_preset("staging")) == {
+    assert asked_of_all(gate.with_preset("staging", {})) == {
         "pass_at_1": 0.8,
         "pass_at_3": 0.95,
         "pass_hat_3": 0.65,
         "score": 0.1,
     }
+    own = {"staging": {"pass_at_k": 0.6}}
+    assert asked_of_all(gate.with_preset("staging", own)) == {
+        "pass_at_1": 0.8,
+        "pass_at_3": 0.6,
+        "pass_hat_3": 0.65,
+        "score": 0.1,
+    }
+    once = Gate(k=1).with_preset("staging", own)
+    assert asked_of_all(once) == {"pass_at_1": 0.8}, "with one try, pass@k is pass@1"
 
 
 def test_thresholds_over_others_win_metric_by_metric() -> None:

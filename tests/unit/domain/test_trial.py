@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import ValidationError
 
 from evalharness.domain.grade import Grade
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial, TrialState
+from evalharness.errors import InvalidValue
 
 
 def trial(*attempts: Attempt) -> Trial:
@@ -60,13 +60,13 @@ def test_unknown_cost_and_tokens_are_not_zero() -> None:
 
 
 def test_a_trial_has_at_least_one_attempt() -> None:
-    with pytest.raises(ValidationError, match="attempts"):
+    with pytest.raises(InvalidValue, match="attempts: must not be empty"):
         trial()
 
 
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan"), float("inf")])
 def test_a_score_outside_0_to_1_is_refused(score: float) -> None:
-    with pytest.raises(ValidationError, match="score"):
+    with pytest.raises(InvalidValue, match="Grade: score: must be"):
         Grade.of(True, score=score)
 
 

@@ -147,6 +147,12 @@ class TestGroups:
                 "math": (2, 1, 0.75)
             }
 
+    def test_by_difficulty(self) -> None:
+        cases = [Case(id="a", input="?", difficulty="hard"), Case(id="b", input="?", difficulty="hard")]
+        found = summary_of({"a": [P], "b": [F], "c": [F]}, trials=1, cases=[*cases, Case(id="c", input="?")])
+        [(name, group)] = found.by_difficulty.items()
+        assert (name, group.total, group.passed, group.pass_rate) == ("hard", 2, 1, 0.5)
+
     def test_by_grader_counts_each_type_by_its_own_verdicts(self) -> None:
         code_pass = {"state": "pass"}
         code_fail = {"state": "fail", "type": "code"}

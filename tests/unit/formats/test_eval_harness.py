@@ -438,6 +438,49 @@ def test_an_unknown_eval_type_is_warned_of(tmp_path: Path, text: str) -> None:
     assert told(tmp_path, text.replace("capabilty", "capability")) == []
 
 
+TYPED_NATIVE = [
+    "{eval_type: capabilty, test_cases: [{id: a, input: x, expected: x}]}",
+    "{test_cases: [{id: a, eval_type: capabilty, input: x, expected: x}]}",
+]
+
+
+@pytest.mark.parametrize("text", TYPED_NATIVE)
+def test_in_a_native_file_it_is_an_error(tmp_path: Path, text: str) -> None:
+    [line] = told(tmp_path, text)
+    assert "warning" not in line
+    assert line.endswith("eval_type: unknown eval_type 'capabilty'; did you mean 'capability'?")
+    assert told(tmp_path, text.replace("capabilty", "regression")) == []
+
+
+def test_a_difficulty_of_ones_own_is_warned_of(tmp_path: Path) -> None:
+    text = "{id: a, input: x, expected_output: x, metadata: {difficulty: esay}}"
+    [line] = told(tmp_path, text)
+    assert line == "evals.yaml:1: warning: metadata.difficulty: unknown difficulty 'esay'; did you mean 'easy'?"
+    assert one_case(tmp_path, text).difficulty == "esay"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ("failure_count: -3", "metadata.failure_count: must be greater than or equal to 0, not -3"),
+        ("failure_count: three", "metadata.failure_count: must be a whole number, not 'three'"),
+        ("failure_count: true", "metadata.failure_count: must be a whole number, not true"),
+        ("last_passed: yesterday", "metadata.last_passed: must be a date or a time such as 2024-01-20T14:00:00Z"),
+        ("last_passed: [2024]", "metadata.last_passed: must be a date or a time such as 2024-01-20T14:00:00Z"),
+    ],
+)
+def test_a_history_that_cannot_be_counted_from_is_an_error(tmp_path: Path, metadata: str, problem: str) -> None:
+    for text in ("{id: a, input: x, expected_output: x, METADATA}", "test_cases: [{input: x, expected: x, METADATA}]"):
+        [line] = told(tmp_path, text.replace("METADATA", f"metadata: {{{metadata}}}"))
+        assert problem in line and "warning" not in line
+
+
+@pytest.mark.parametrize("metadata", ["last_passed: 2024-01-20", "last_passed: 2024-01-20T14:00:00Z, failure_count: 0"])
+def test_a_history_is_kept_as_it_is_written(tmp_path: Path, metadata: str) -> None:
+    case = one_case(tmp_path, f"{{id: a, input: x, expected_output: x, metadata: {{{metadata}}}}}")
+    assert str(case.metadata["last_passed"]) in metadata
+
+
 @pytest.mark.parametrize(
     "text",
     [

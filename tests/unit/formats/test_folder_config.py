@@ -56,6 +56,63 @@ def test_metrics_alone_are_meant_for_all_cases(tmp_path: Path) -> None:
     assert gate.thresholds.default == {"pass_rate": 0.9}
 
 
+ROWS = """\
+Development: {pass@1: 0.70, pass@k: 0.90, pass^k: 0.50}
+production: {pass@1: 0.10, pass@k: 0.20}
+"""
+
+
+def test_rows_named_like_presets_say_what_those_ask_for(tmp_path: Path) -> None:
+    put(tmp_path, {"config/thresholds.yaml": ROWS})
+    plain = sound(tmp_path, SUITE)
+    assert plain.gate is None, "nothing is asked before a preset is"
+    assert plain.presets["development"] == {"pass_at_1": 0.7, "pass_at_k": 0.9, "pass_hat_k": 0.5}
+    gate = sound(tmp_path, f"eval_suite: {{name: s, gate: production, evals: [{SUITE}]}}").gate
+    assert gate is not None
+    assert dict(next(gate.minima())[2]) == {"pass_at_1": 0.1, "pass_at_3": 0.2, "pass_hat_3": 0.8}
+    assert told(tmp_path, SUITE) == []
+
+
+PROMPT = """\
+model_grader_prompt: |
+  You are an expert evaluator.
+  {input} {output} {expected} {rubric}
+  Respond in JSON format:
+  { "scores": { "criterion_1": <score>, ... }, "overall_score": <score> }
+quality: {type: model, config: {rubric: Is it good?}}
+"""
+
+
+@pytest.mark.parametrize("grader", ["quality", "{type: model, config: {}}", "{type: model, config: {rubric: So?}}"])
+def test_model_graders_without_a_prompt_get_that_of_the_folder(tmp_path: Path, grader: str) -> None:
+    put(tmp_path, {"config/graders.yaml": PROMPT})
+    suite = sound(tmp_path, f"{{id: a, input: x, expected_output: x, grader: {grader}}}")
+    [case] = suite.cases
+    assert case.expected is not None
+    assert "expert evaluator" in case.expected.options["prompt"]
+
+
+def test_a_prompt_of_its_own_goes_first_by_either_name(tmp_path: Path) -> None:
+    put(tmp_path, {"config/graders.yaml": PROMPT})
+    for key in ("prompt", "model_grader_prompt"):
+        grader = f"{{type: model, config: {{{key}: 'Mine {{output}} {{expected}}'}}}}"
+        [case] = sound(tmp_path, f"{{id: a, input: x, expected_output: x, grader: {grader}}}").cases
+        assert case.expected is not None
+        assert case.expected.options == {"expected": "x", key: "Mine {output} {expected}"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "problem"),
+    [("'Show {outptu}'", "unknown place {outptu}. Did you mean {output}?"), ("[1]", "must be text")],
+)
+def test_a_broken_prompt_is_told_once_where_it_stands(tmp_path: Path, prompt: str, problem: str) -> None:
+    put(tmp_path, {"config/graders.yaml": f"model_grader_prompt: {prompt}"})
+    one, other = (f"{{id: {id_}, input: x, expected_output: x, grader: {{type: model, config: {{}}}}}}" for id_ in "ab")
+    [line] = told(tmp_path, f"[{one}, {other}]")
+    assert line.startswith("config/graders.yaml:1: model_grader_prompt: ")
+    assert problem in line
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

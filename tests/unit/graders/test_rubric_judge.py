@@ -55,6 +55,41 @@ def test_the_weighted_scores_decide(scores: dict[str, float], score: float, stat
     assert re.match(r"score \d\.\d\d [<≥] 0.7 \(correctness \S+, tone \S+\): so$", grade.reason)
 
 
+@pytest.mark.parametrize("spelling", [str.title, str.upper, lambda name: name.replace("_", " ")])
+def test_criteria_may_be_spelt_as_in_the_rubric(spelling: Callable[[str], str]) -> None:
+    scores = {spelling("best_practices"): 5, spelling("tone"): 1}
+    rubric = "1. **Best Practices** (weight: 0.75)\n2. **Tone** (weight: 0.25)"
+    grade = judge_once({"model": {"model": "m", "rubric": rubric}}, "Ada", says(scores=scores))
+    assert (grade.state, grade.score) == ("pass", 0.75)
+    assert grade.evidence["scores"] == {"best_practices": 5, "tone": 1}
+
+
+def test_one_criterion_in_two_spellings_is_no_verdict() -> None:
+    llm = says(scores={"Correctness": 5, "correctness": 1, "tone": 1})
+    assert judge_once({"model": {"model": "m", "rubric": TWO}}, "Ada", llm).state == "unscored"
+
+
+@pytest.mark.parametrize("missing", ["passed", "justification", "specific_feedback"])
+def test_what_decides_nothing_may_be_missing(missing: str) -> None:
+    def reply(request: ChatRequest) -> str:
+        said = {**HonestLlm().verdict(request), "scores": {"correctness": 5, "tone": 5}}
+        return json.dumps({name: each for name, each in said.items() if name != missing})
+
+    llm = SayingLlm(reply)
+    grade = judge_once({"model": {"model": "m", "rubric": TWO}}, "Ada", llm)
+    assert (grade.state, grade.score, len(llm.requests)) == ("pass", 1.0, 1)
+    assert not grade.evidence[missing]
+
+
+@pytest.mark.parametrize("missing", ["scores", "overall_score"])
+def test_a_score_may_not(missing: str) -> None:
+    def reply(request: ChatRequest) -> str:
+        said = {**HonestLlm().verdict(request), "scores": {"correctness": 5, "tone": 5}}
+        return json.dumps({name: each for name, each in said.items() if name != missing})
+
+    assert judge_once({"model": {"model": "m", "rubric": TWO}}, "Ada", SayingLlm(reply)).state == "unscored"
+
+
 @pytest.mark.parametrize(
     ("scoring", "said", "score"),
     [

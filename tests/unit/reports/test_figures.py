@@ -126,6 +126,14 @@ def test_categories_are_reported_where_there_are_several() -> None:
     ]
 
 
+def test_difficulties_are_told_from_easy_to_hard() -> None:
+    cases = [Case(id=word, input="?", difficulty=word) for word in ("hard", "easy", "medium", "brutal")]
+    report, _ = reported({"hard": [F], "easy": [P], "medium": [P], "brutal": [F]}, cases)
+    told = [line for line in figures(report) if "of 1 case passed" in line.text]
+    assert [line.label for line in told] == ["difficulty", "", "", ""]
+    assert [line.text.partition(":")[0] for line in told] == ["easy", "medium", "hard", "brutal"]
+
+
 def test_times_and_costs() -> None:
     found = lines({"a": [P], "b": [P], "c": [F]}, duration_s=1.5, cost_usd=0.25, tokens=1000)
     assert found["latency"].text.startswith("median 1.5 s")

@@ -137,6 +137,7 @@ SAMPLES: dict[str, Any] = {
     "given_up": 1,
     "graded": 9,
     "grader": "judge",
+    "grader_type": "code",
     "grades": 4,
     "group": "search",
     "half_width": 0.05,
@@ -289,6 +290,22 @@ def sample(code: str, name: str) -> Any:
     if name == "limit":
         return LIMITS.get(code, "max_cost_usd")
     return {"cases": ["a", "b"], "now": "y"}.get(name, SAMPLES.get(name))
+
+
+@pytest.mark.parametrize(
+    ("hint", "command"),
+    [
+        (Hint("hint.which_run", suite="my suite"), "eval-harness regressions 'my suite' --run RUN"),
+        (Hint("hint.resume", run="my run"), "eval-harness resume 'my run'"),
+        (Hint("hint.new_baseline", run="my run"), "eval-harness baseline 'my run'"),
+        (Hint("hint.verify_file", path="my report.json"), "eval-harness verify 'my report.json'"),
+        (Hint("hint.remove_baseline", name="a b", suite="my suite"), "baseline rm 'a b' --suite 'my suite'"),
+        (Hint("hint.which_case", cases=["a b", "c"]), "one of: 'a b', c"),
+        (Hint("hint.resume", run="brave-otter-042"), "eval-harness resume brave-otter-042"),
+    ],
+)
+def test_names_with_spaces_are_quoted_in_commands(hint: Hint, command: str) -> None:
+    assert command in say(hint)
 
 
 @pytest.mark.parametrize("code", sorted(CODES))

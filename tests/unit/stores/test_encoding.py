@@ -319,8 +319,8 @@ class Silent:
 @pytest.mark.parametrize(
     ("spoilt", "told"),
     [
-        ({"usage": Usage(input_tokens=10**5000)}, "Invalid JSON"),
-        ({"files": {"n.txt": 3}}, "files.n.txt: Input should be a valid string"),
+        ({"usage": Usage(input_tokens=10**5000)}, "is not JSON"),
+        ({"files": {"n.txt": 3}}, 'files["n.txt"]: must be text, not 3'),
         ({"output": [Silent()]}, "not a word"),
     ],
     ids=["usage", "files", "output"],

@@ -32,7 +32,7 @@ class Reply(str):
 @pytest.mark.parametrize(
     ("returned", "place"),
     [
-        (with_file(3), "files.n.txt"),
+        (with_file(3), r"files\[\"n.txt\"\]: must be text, not 3"),
         (Transcript(output="x").model_copy(update={"stdout": None}), "stdout"),
         (Transcript(output="x").model_copy(update={"cost_usd": "dear"}), "cost_usd"),
         (Answer(output="x", usage=Usage.model_construct(input_tokens="few", output_tokens=0)), "usage.input_tokens"),

@@ -44,6 +44,7 @@ def summarise(suite: Suite, measured: Measured) -> Summary:
         case_pass_rate=number["passed"] / decided if decided else None,
         by_category=groups(suite.category_of),
         by_topic=groups(lambda case: case.category),
+        by_difficulty=groups(lambda case: case.difficulty),
         by_grader=_grader_groups(suite, tallies),
         trials=count_states(tallies),
     )
@@ -142,6 +143,7 @@ def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> I
             category=suite.category_of(case),
             criticality=case.criticality,
             topic=case.category,
+            difficulty=case.difficulty,
             unscored=tally.unscored,
             least_score=tally.sure_sum / graded if tally.unscored else None,
             unpriced=graded - tally.priced,

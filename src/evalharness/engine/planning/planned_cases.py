@@ -20,7 +20,7 @@ from evalharness.domain.example import merge_examples
 from evalharness.domain.run import CaseLock, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Selection, Suite
-from evalharness.errors import MissingVariable, NothingSelected, UsageError
+from evalharness.errors import MissingVariable, NothingSelected, UsageError, one_word
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.json_value import Json
 from evalharness.values.variables import fill, has_braces, needed
@@ -102,9 +102,10 @@ def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
     if not chosen.cases:
         if not suite.cases:
             raise NothingSelected(f"{file_name} has no cases")
+        known = ", ".join(one_word(case.id) for case in suite.cases[:8])
         raise NothingSelected(
             f"no case of {file_name} matches {selection.described()}",
-            hint=f"cases: {', '.join(case.id for case in suite.cases[:8])}{' …' if len(suite.cases) > 8 else ''}",
+            hint=f"cases: {known}{' …' if len(suite.cases) > 8 else ''}",
         )
     return chosen
 
@@ -163,7 +164,7 @@ def plan_cases(
         if grader_type is not None:
             graders = _of_type(grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
-            skip = skip if graders else f"no {grader_type} grader"
+            skip = skip if graders else lacks_grader(grader_type)
         if graders and all(grader.is_off for _, grader in graders):
             skip = skip or ONLY_OFF
         planned.append(
@@ -202,7 +203,13 @@ def _of_type(
 ) -> list[tuple[GraderSpec, Grader]]:
     chosen = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
     usual = None if chosen else usual_grader(grader_type, case, graders)
-    return [(usual, _built(usual, services, case))] if usual else chosen
+    stand_in = _built(usual, services, case) if usual else None
+    return [(usual, stand_in)] if usual and stand_in and stand_in.type == grader_type else chosen
+
+
+def lacks_grader(grader_type: str) -> str:
+    """Why a case is skipped that no grader of this type can grade."""
+    return f"no {grader_type} grader"
 
 
 def _own_target(
@@ -285,14 +292,16 @@ def trial_seed(seed: int, case_id: str, index: int) -> int:
     return int.from_bytes(blake2b(f"{seed}\0{case_id}\0{index}".encode(), digest_size=4).digest(), "big") >> 1
 
 
-# Substituting: the grader that stands in where a case has none of the type asked for (`--grader-type model`).
+# Substituting: the grader that stands in where a case has none of the type asked for (`--grader-type`).
 
 
 def usual_grader(grader_type: str, case: Case, graders: Iterable[tuple[GraderSpec, Grader]]) -> GraderSpec | None:
-    """A person can rate any answer; a judge must be told what a good one is; code has to be written first."""
+    """A person can rate any answer; a judge must know what a good one is; code compares with what is expected."""
     if grader_type == "human":
         return GraderSpec(kind="human")
-    known = _known_answer(case, graders) if grader_type == "model" else {}
+    if grader_type == "code":
+        return case.code_check
+    known = _known_answer(case, graders)
     return GraderSpec(kind="model", options=known) if known else None
 
 

@@ -19,6 +19,7 @@ from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
 from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.grade import Grade, kept_evidence
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
@@ -78,6 +79,8 @@ class Fault:
         # An exception's own __str__ may raise, too; TracebackException sees to that.
         text = str(TracebackException(type(self.error), self.error, None, compact=True)).strip()
         name = type(self.error).__name__
+        if isinstance(self.error, ValidationError):  # of somebody's own pydantic model
+            return shortened(f"{name}: {self.error.title}: {explain(self.error)}")
         if isinstance(self.error, HarnessError) and text:
             return shortened(text)
         return shortened(f"{name}: {text}" if text else name)

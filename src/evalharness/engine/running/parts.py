@@ -243,7 +243,7 @@ async def check_models(
 
 async def check_judges(services: Services, budget: Budget, judges: Iterable[str], others: Sequence[str] = ()) -> None:
     """Of `others` only the price is checked. Raises what trying out a judge raises."""
-    llms = [services.llm(name) for name in judges]
+    llms = [_opened_judge(services, name) for name in judges]
     if budget.max_cost_usd is not None and services.models is not None:
         every = dict.fromkeys((*others, *(llm.name for llm in llms)))
         unpriced = [name for name in every if not services.models.price_known(name)]
@@ -256,6 +256,14 @@ async def check_judges(services: Services, budget: Budget, judges: Iterable[str]
         try_judge: Callable[..., Any] = registry.load("models", "try_judge")
         for llm in llms:
             budget.add_check(await try_judge(llm))
+
+
+def _opened_judge(services: Services, name: str) -> Llm:
+    """One without a key can be replaced, or left out for now."""
+    try:
+        return services.llm(name)
+    except UsageError as error:
+        raise UsageError(error.message, hint=Hint("hint.other_judge", first=error.plain_hint)) from error
 
 
 def _each_once(models: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

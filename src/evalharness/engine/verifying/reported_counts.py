@@ -60,6 +60,7 @@ def reported_suite(report: Report) -> Suite:
                 "eval_type": case.category,
                 "category": case.topic,
                 "criticality": case.criticality,
+                "difficulty": case.difficulty,
             }
         )
         for case in report.cases

@@ -67,7 +67,7 @@ _NOT_IN_CASES: tuple[Code, ...] = (
     "believed.grades_and_tokens",
     "believed.trials_of_failures",
 )
-OUTLINE = ("weight", "cluster", "category", "criticality", "topic")
+OUTLINE = ("weight", "cluster", "category", "criticality", "topic", "difficulty")
 MIXED = ("skipped", "awaiting", "pending")
 
 
@@ -330,7 +330,7 @@ def _believed(report: Report, comparison: Comparison | None = None) -> Iterator[
 Figure: TypeAlias = tuple[str, Any]
 _INTERVAL = ("low", "high", "method", "n_eff")
 _MEASURED = ("value", "low", "high", "level", "method", "n_cases", "n_trials", "n_eff", "lacking")
-_GROUPS = ("by_category", "by_topic", "by_grader")
+_GROUPS = ("by_category", "by_topic", "by_difficulty", "by_grader")
 _COUNTED = (
     *("trials", "passed", "errors", "state", "score", "duration_s", "longest_s", "cost_usd", "dearest_usd"),
     *("unscored", "least_score", "unpriced"),

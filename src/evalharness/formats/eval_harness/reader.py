@@ -13,10 +13,9 @@ from typing import Any
 
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.suite import Suite
-from evalharness.errors import closest
 from evalharness.formats.native.cases import Defaults
 from evalharness.formats.native.folder import MAX_DEPTH, REF, is_ref
-from evalharness.formats.native.reader import EVAL_TYPES, Assembly, native_document
+from evalharness.formats.native.reader import Assembly, native_document
 from evalharness.formats.native.written_evals import Document, WrittenEval
 from evalharness.formats.parts import kind_of
 from evalharness.formats.problems import Findings
@@ -157,19 +156,8 @@ def _evals(findings: Findings, data: Any, place: FieldPath, default_id: str) -> 
 def _eval(
     findings: Findings, data: Mapping[str, Any], place: FieldPath, default_id: str, eval_type: str
 ) -> WrittenEval:
-    _check_eval_type(findings, data, place)
     fields = {key: value for key, value in data.items() if key != SCHEMA_VERSION}
     return WrittenEval(fields, place, findings, default_id, eval_type=eval_type, is_native=False, lifts_metadata=True)
-
-
-def _check_eval_type(findings: Findings, data: Mapping[str, Any], place: FieldPath) -> None:
-    """It decides what `--category` selects, so that one which nobody knows is selected by nobody."""
-    type_ = data.get("eval_type")
-    if type_ is not None and type_ not in EVAL_TYPES:
-        meant = closest(str(type_), EVAL_TYPES) or ""
-        allowed = ", ".join(EVAL_TYPES)
-        message = f"unknown eval_type '{type_}'"
-        findings.add((*place, "eval_type"), message, allowed=allowed, suggestion=meant, severity="warning")
 
 
 def _suite_document(findings: Findings, data: Mapping[str, Any], place: FieldPath) -> Document:
@@ -179,7 +167,6 @@ def _suite_document(findings: Findings, data: Mapping[str, Any], place: FieldPat
     if not isinstance(top, Mapping):
         findings.add(place, f"must be a mapping with evals, not {kind_of(top)}")
         return Document(findings, place=place, is_native=False)
-    _check_eval_type(findings, top, place)
     evals = top.get("evals")
     if not isinstance(evals, list) or not evals:
         wrong = NO_EVALS if evals == [] else f"must be a list of evals or {{$ref: …}}, not {kind_of(evals)}"
@@ -202,7 +189,6 @@ def _json_form(findings: Findings, data: Mapping[str, Any], place: FieldPath, de
     beside = {key: data[key] for key in JSON_FORM - {"test_case"} if key in data}
     moved = {key: (*place, "metadata", key) for key in named} | {key: (*place, key) for key in beside}
     moved = {key: where for key, where in moved.items() if key not in case}
-    _check_eval_type(findings, data, place)
     type_ = data.get("eval_type") if isinstance(data.get("eval_type"), str) else ""
     written = _eval(findings, {**named, **beside, **case}, (*place, "test_case"), default_id, str(type_ or ""))
     return Document(findings, data, place, (replace(written, moved=moved),), is_native=False, own_keys=own_keys)

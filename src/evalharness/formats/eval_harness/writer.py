@@ -13,6 +13,7 @@ from evalharness.values.json_value import Json
 from evalharness.values.variables import escape, escape_matchers
 
 AS_IT_DID = " answers as it did"
+REGRESSION = "regression"
 _JUDGED_ELSEWISE = ("input", "expected", "graders", "reference", "metadata", "max_rounds")
 
 
@@ -37,7 +38,7 @@ class CaptureNote:
 
 def dump_regressions(suite: Suite, captured: Sequence[Captured], note: CaptureNote) -> str:
     """`suite` says where and how they are asked; its own cases are not written."""
-    top = suite_fields(suite.model_copy(update={"cases": (), "eval_type": "regression"}))
+    top = suite_fields(suite.model_copy(update={"cases": (), "eval_type": REGRESSION}))
     return file_text(top, [_regression(one, note, suite.templated) for one in captured], templated=suite.templated)
 
 
@@ -50,6 +51,7 @@ def _regression(captured: Captured, note: CaptureNote, templated: bool) -> dict[
     return {
         **asked,
         "name": f"{case.title.removesuffix(AS_IT_DID)}{AS_IT_DID}",
+        "eval_type": REGRESSION,
         "baseline_version": note.version,
         "baseline": {
             # Nothing in an answer is a variable or a matcher; a file without variables is escaped as a whole.

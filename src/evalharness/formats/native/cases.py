@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
 
 from evalharness.documents.http_messages import PLACES, ApiCall
-from evalharness.domain.case import Case, is_typed_input
+from evalharness.domain.case import DIFFICULTIES, EVAL_TYPES, Case, is_typed_input
 from evalharness.domain.problem import FieldPath, quoted
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.record import Record
+from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import closest
-from evalharness.formats.native.expectations import Expected, comparison, is_native_form, read_expected
+from evalharness.formats.native.expectations import JUDGES, Expected, comparison, is_native_form, read_expected
 from evalharness.formats.native.folder import Folder, rebased_case, rebased_target
 from evalharness.formats.native.regression_evals import Baseline, read_baseline, read_comparison
 from evalharness.formats.native.written_evals import CASE_KEYS, EVAL_KEYS, WrittenEval
@@ -57,6 +61,8 @@ class CaseReader:
         written.findings.unknown_keys(written.place, written.fields, CASE_KEYS, written.severity)
         fields, moved = _own_fields(written, defaults)
         self._take_id(written, fields, moved.get("id", written.at("id")))
+        _check_labels(written, fields, moved)
+        _check_history(written)
         baseline = self._baseline(written, fields)
         expected = self._expected(written, fields, moved, baseline)
         asked = self._asked(written, fields, moved, baseline)
@@ -130,8 +136,18 @@ class CaseReader:
             fields["expected"] = self.graders.read(grader, origin)
             return
         spec = fields["expected"] = self.graders.compare(grader, origin, expected)
+        if spec is not None and spec.kind in JUDGES and expected.kind not in JUDGES:
+            fields["code_check"] = self._code_check(written, expected)
         if spec is not None and spec.kind == "function" and expected.values:
             fields.setdefault("reference", expected.values[0])  # where a function looks for what is expected
+
+    def _code_check(self, written: WrittenEval, expected: Expected) -> GraderSpec | None:
+        """None where code cannot compare so: a judge was asked for, and nothing is wrong with the case."""
+        origin = replace(self._origin(written, "expected"), findings=Findings(written.findings.source))
+        value = written.fields.get("expected", written.fields.get("expected_output"))
+        by_name = isinstance(value, Mapping) and is_native_form(value) and not written.is_regression
+        spec = self.graders.read_inline(value if by_name else comparison(expected), origin, None)
+        return None if origin.findings.problems else spec
 
     def _asked(
         self, written: WrittenEval, fields: dict[str, Any], moved: dict[str, FieldPath], baseline: Baseline | None
@@ -186,6 +202,36 @@ def _expectation_key(written: WrittenEval) -> str | None:
         written.add((keys[0],), "is empty; write '' for an empty text, or {json_equals: null}")
         return None
     return keys[0] if keys else "expected"
+
+
+def _check_labels(written: WrittenEval, fields: Mapping[str, Any], moved: Mapping[str, FieldPath]) -> None:
+    """They group the report and select cases. Tables have difficulties of their own, so these are only a warning."""
+    findings = written.findings
+    findings.unknown_label(written.at("eval_type"), written.fields.get("eval_type"), EVAL_TYPES, written.severity)
+    place = moved.get("difficulty", written.at("difficulty"))
+    findings.unknown_label(place, fields.get("difficulty"), DIFFICULTIES)
+
+
+class _History(Record):
+    """Where the store starts to count: what it could not count from would be dropped without a word."""
+
+    failure_count: Annotated[int, Field(ge=0, strict=True)] | None = None
+    last_passed: Json = None
+
+    @field_validator("last_passed")
+    @classmethod
+    def _is_a_moment(cls, written: Json) -> Json:
+        try:
+            return written if written is None else datetime.fromisoformat(written).isoformat()
+        except (TypeError, ValueError):
+            raise ValueError("must be a date or a time such as 2024-01-20T14:00:00Z") from None
+
+
+def _check_history(written: WrittenEval) -> None:
+    metadata = written.fields.get("metadata")
+    if isinstance(metadata, Mapping):
+        known = {key: metadata[key] for key in _History.model_fields if key in metadata}
+        written.findings.validated(written.at("metadata"), _History, known)
 
 
 def _own_fields(written: WrittenEval, defaults: Defaults) -> tuple[dict[str, Any], dict[str, FieldPath]]:

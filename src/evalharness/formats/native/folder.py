@@ -16,12 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from evalharness import registry
 from evalharness.domain.case import Case
-from evalharness.domain.gate import Thresholds
+from evalharness.domain.gate import PRESETS, Presets, Thresholds
 from evalharness.domain.problem import FieldPath, quoted
+from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import InvalidFile, UnknownName, UsageError
 from evalharness.formats.parts import is_file, kind_of
@@ -218,6 +219,22 @@ THRESHOLDS = "config/thresholds.yaml"
 LEVELS_UP = 4
 
 
+class WrittenThresholds(Record):
+    """`config/thresholds.yaml`: rows that are named like a preset say what that preset asks for here."""
+
+    thresholds: Thresholds = Field(default_factory=Thresholds)
+    presets: Presets = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, written: Any) -> Any:
+        if not isinstance(written, Mapping):
+            return {"thresholds": written}
+        names = {key: str(key).lower() for key in written}
+        rows = {names[key]: row for key, row in written.items() if names[key] in PRESETS}
+        return {"thresholds": {k: row for k, row in written.items() if names[k] not in rows}, "presets": rows}
+
+
 class Layout:
     """What lies around the files of one suite. Files are read when something in them is asked for."""
 
@@ -239,12 +256,12 @@ class Layout:
         data = self.graders.source.data
         return data if isinstance(data, Mapping) else {}
 
-    def thresholds(self, findings: Findings) -> Thresholds:
+    def thresholds(self, findings: Findings) -> WrittenThresholds:
         """What `config/thresholds.yaml` asks for; its problems are added to the findings."""
         read = self._read(THRESHOLDS)
-        found = read.validated((), Thresholds, read.source.data) if read.source.data is not None else None
+        found = read.validated((), WrittenThresholds, read.source.data) if read.source.data is not None else None
         findings.problems += read.problems
-        return found or Thresholds()
+        return found or WrittenThresholds()
 
     def _read(self, name: str) -> Findings:
         path = self.folder.path / name

@@ -6,22 +6,20 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalharness.domain.case import Case
-from evalharness.domain.gate import Gate, Thresholds
+from evalharness.domain.case import EVAL_TYPES, Case
+from evalharness.domain.gate import Gate, Presets, Thresholds, merged
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.native.cases import CaseReader, Defaults
-from evalharness.formats.native.folder import THRESHOLDS, Folder, Layout, rebased_target
+from evalharness.formats.native.folder import THRESHOLDS, Folder, Layout, WrittenThresholds, rebased_target
 from evalharness.formats.native.suite_fields import own_defaults, part_defaults, read_suite
 from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader
 from evalharness.formats.parts import kind_of, needs_reference
 from evalharness.formats.problems import Findings
 from evalharness.formats.syntax.source import Source
-
-EVAL_TYPES = ("capability", "regression")
 
 
 def looks_native(data: Any) -> bool:
@@ -146,7 +144,7 @@ class Assembly:
 
     def finish(self) -> tuple[Suite | None, Findings]:
         """The suite, or None; and the findings of all its files in those of the first."""
-        thresholds = self.layout.thresholds(self.findings) if self.suite else Thresholds()
+        around = self.layout.thresholds(self.findings) if self.suite else WrittenThresholds()
         if self.suite is not None and self.suite.gate is not None:
             self._check_names(self.suite.gate, self.suite.eval_type)
         others = [*self.files[1:], self.layout.graders] if "graders" in vars(self.layout) else self.files[1:]
@@ -160,9 +158,11 @@ class Assembly:
         if self.suite is None or self.findings.has_errors:
             return None, self.findings
         suite = self._with_parts(self.suite)
-        if thresholds != Thresholds():
+        presets = merged(around.presets, suite.presets)
+        gate = _gate(around.thresholds, suite.gate, presets)
+        if gate != suite.gate:
             self.findings.thresholds_from = str(self.layout.folder.path / THRESHOLDS)
-            suite = suite.model_copy(update={"gate": _gate(thresholds, suite.gate)})
+        suite = suite.model_copy(update={"gate": gate, "presets": presets})
         return suite.model_copy(update={"templated": "{{" in suite.model_dump_json()}), self.findings
 
     def _check_names(self, gate: Gate, eval_type: str) -> None:
@@ -224,11 +224,11 @@ def _same_name(key: str, name: str) -> str:
     return name.lower() if key == "vars" else name
 
 
-def _gate(thresholds: Thresholds, gate: Gate | None) -> Gate:
+def _gate(thresholds: Thresholds, gate: Gate | None, presets: Presets) -> Gate | None:
     """What the suite's own file says, its preset included, wins over `config/thresholds.yaml`."""
     if gate is None:
-        return Gate(thresholds=thresholds)
+        return Gate(thresholds=thresholds) if thresholds != Thresholds() else None
     around = Gate(k=gate.k, thresholds=thresholds)
     if gate.preset is not None:
-        around = around.with_preset(gate.preset)
+        around = around.with_preset(gate.preset, presets)
     return gate.model_copy(update={"thresholds": gate.thresholds.over(around.thresholds)})

@@ -88,6 +88,7 @@ def _complete_case(case: Schema) -> None:
             "description": "A bare value means exact; a mapping names a grader.",
             "anyOf": [SCALAR, {"$ref": "#/$defs/GraderSpec"}, _documented_expectation()],
         }
+    properties.pop("code_check")
     properties["graders"] = LISTED_GRADERS
     properties["files"] = {"anyOf": [properties["files"], {"type": "array", "items": {"type": "string"}}]}
     properties["grader"] = {

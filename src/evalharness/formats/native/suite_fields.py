@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalharness.domain.case import Case
+from evalharness.domain.case import EVAL_TYPES, Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
@@ -22,7 +22,7 @@ NOT_ACTED_ON = ("reporting", "notify")
 SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}
 CONFIG_KEYS = {*SuiteConfig.model_fields, "parallel_execution"}
 INHERITED = ("category", "criticality", "tags")
-NOT_OF_A_PART = ("trials", "k", "variants", "case_threshold", "max_error_rate", "gate")
+NOT_OF_A_PART = ("trials", "k", "variants", "case_threshold", "max_error_rate", "gate", "presets")
 """What only the suite as a whole can decide."""
 OF_A_PART = ("timeout_seconds", "retries", "retry_count")
 """Keys of `config` that can be said of a part's own cases; the others are about the run."""
@@ -36,6 +36,7 @@ def read_suite(document: Document, graders: GraderReader, name: str, prefix: str
     top.setdefault("name", named or name)
     if isinstance(metadata, Mapping) and "description" in metadata:
         top.setdefault("description", metadata["description"])
+    document.findings.unknown_label(document.at("eval_type"), top.get("eval_type"), EVAL_TYPES, document.severity)
     _check_targets(document, top)
     if "graders" in top:
         origin = Origin(document.findings, document.at("graders"), prefix, document.is_native)

@@ -24,7 +24,7 @@ from evalharness.values.variables import escape
 
 ALWAYS = ("schema_version", "name")
 NOT_A_KIND = ("kind", "type", "required", "weight", "name", "tools")
-LEFT_OUT = ("cases", "templated", "function")
+LEFT_OUT = ("cases", "templated", "function", "code_check")
 WHOLE_BELOW = 1e15
 Form = Callable[[Any], Json]
 
@@ -70,6 +70,10 @@ def _case_lines(case: dict[str, Json]) -> list[str]:
 def case_fields(case: Case, reported: Mapping[str, Json]) -> dict[str, Json]:
     """A case repeats nothing that the file's metadata says of all cases, and says so where it differs from it."""
     own = _fields(case, CASE_FORMS)
+    if case.code_check is not None and case.expected is not None:
+        compared = {"expected": _expected(case.code_check), "grader": _grader(case.expected)}
+        first = ("id", "name", "description", "input")
+        own = {key: own[key] for key in first if key in own} | compared | {**own, **compared}
     for key, of_all in reported.items():
         value = _plain(getattr(case, key))
         if value == _plain(of_all):

@@ -16,7 +16,7 @@ from evalharness.formats.problems import Findings
 
 EVAL_KEYS = frozenset(("expected_output", "baseline", "baseline_version", "current", "comparison"))
 """What a case may hold beyond the fields of a Case: the spellings of capability and regression evals."""
-CASE_KEYS = set(Case.model_fields) | {"grader"} | EVAL_KEYS
+CASE_KEYS = (set(Case.model_fields) - {"code_check"}) | {"grader"} | EVAL_KEYS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -28,6 +29,7 @@ from evalharness.formats.parts import (
 from evalharness.formats.problems import Findings
 from evalharness.values.json_value import Json
 
+PROMPT = "model_grader_prompt"
 METHODS = ("exact_match", "regex", "structural_match", "function_output")
 
 
@@ -93,8 +95,21 @@ class GraderReader:
             return None
         if not origin.is_native:
             spec = with_known_options(origin.findings, origin.place, "grader", spec)
+        if spec.kind == "model" and self._prompt:
+            spec = _with_prompt(spec, self._prompt)
         check_grader(origin.findings, origin.place, spec)
         return rebased_grader(spec, origin.prefix)
+
+    @cached_property
+    def _prompt(self) -> str:
+        """`model_grader_prompt` of `config/graders.yaml`, for model graders without one; empty where it is wrong."""
+        written, findings = self.layout.named.get(PROMPT), self.layout.graders
+        if written is None:
+            return ""
+        spec = GraderSpec(kind="model", options={PROMPT: written})
+        before = len(findings.problems)
+        check_grader(findings, (), spec)
+        return "" if len(findings.problems) > before else str(written)
 
     def _tell_unknown(self, name: str, origin: Origin) -> None:
         in_config = origin.findings is self.layout.graders
@@ -161,6 +176,16 @@ class GraderReader:
             return _as_form(comparison(expected, spec.kind, spec.options), spec)
         origin.add(f"'{spec.kind}' does not look at `expected`; list it under `graders` instead")
         return None
+
+
+def _with_prompt(spec: GraderSpec, prompt: str) -> GraderSpec:
+    """Its own goes first."""
+    options = {} if spec.options is None else spec.options
+    if not isinstance(options, Mapping):
+        options = {"model": options}
+    if {"prompt", PROMPT} & options.keys():
+        return spec
+    return spec.model_copy(update={"options": {**options, "prompt": prompt}})
 
 
 def _as_form(compared: dict[str, Any], spec: GraderSpec) -> dict[str, Json]:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from evalharness.domain.grade import Grade
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.report import Report
 from evalharness.domain.trial import Cause, Outcome, TrialState, cause_in_words
 from evalharness.errors import Hint, UsageError
@@ -83,8 +84,7 @@ def _trials(path: Path, written: Any) -> list[ReportedTrial]:
     try:
         trials = _TRIALS.validate_python(written)
     except ValidationError as error:
-        place = ".".join(map(str, error.errors()[0]["loc"]))
-        raise UsageError(f"{path}: trials.{place}: {error.errors()[0]['msg']}", hint=HOW_TO) from None
+        raise UsageError(f"{path}: {explain(error, 'trials')}", hint=HOW_TO) from None
     return [_reported(trial, given) for trial, given in zip(trials, written, strict=True)]
 
 

@@ -23,6 +23,7 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from evalharness import registry
 from evalharness.domain.case import CaseFile, Name
+from evalharness.domain.invalid_values import each_place_once, message_of
 from evalharness.domain.problem import quoted
 from evalharness.domain.record import Record
 from evalharness.domain.report import CaseState
@@ -56,7 +57,7 @@ def _accepted_by(kind: str) -> AfterValidator:
         try:
             registry.load("grader", kind).Options.model_validate([written])
         except ValidationError as error:
-            raise ValueError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
+            raise ValueError(message_of(next(each_place_once(error.errors())))) from None
         return written
 
     return AfterValidator(accepted)

@@ -41,7 +41,12 @@ class Criterion(Record):
     @cached_property
     def key(self) -> str:
         """As a judge writes it: `best_practices`."""
-        return re.sub(r"\W+", "_", self.name.lower()).strip("_") or "criterion"
+        return criterion_key(self.name)
+
+
+def criterion_key(name: str) -> str:
+    """The same for every spelling of a name: `Best Practices`, `best practices`, `BEST_PRACTICES`."""
+    return re.sub(r"\W+", "_", name.lower()).strip("_") or "criterion"
 
 
 def given_criteria(written: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The form of a judge's reply: which keys it has and what each may hold. Whatever is not exactly that is refused.
+"""The form of a judge's reply: which keys it has and what each may hold. Anything else is refused.
 
 Nothing is converted or clamped: a judge that writes "4", true or 7 of 5 has not understood, and is asked again. It is
 told what is wrong by kinds (`a text is no number`), never in words of its reply: they may be those of the answer.
@@ -6,7 +6,7 @@ told what is wrong by kinds (`a text is no number`), never in words of its reply
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -129,9 +129,13 @@ class Number:
 
 @dataclass(frozen=True)
 class Form:
-    """A mapping with exactly these keys."""
+    """A mapping with exactly these keys; what decides nothing may be missing."""
 
     slots: Mapping[str, Slot]
+    may_lack: frozenset[str] = frozenset()
+    """Keys that a reply may leave out. They are asked for all the same."""
+    key_of: Callable[[str], str] = str
+    """The key that a name means, where people have their own spelling of it."""
 
     @cached_property
     def digest(self) -> str:
@@ -160,12 +164,15 @@ class Form:
     def read(self, value: Any) -> dict[str, Json]:
         if not isinstance(value, Mapping):
             raise ValueError(f"{_kind_text(value)} is no mapping")
-        if value.keys() != self.slots.keys():
-            wrong = [f"'{name}' is missing" for name in self.slots if name not in value]
-            if unknown := sum(name not in self.slots for name in value):
-                wrong.append(f"{unknown} unknown key{'' if unknown == 1 else 's'}")
+        keyed = {self.key_of(str(name)): each for name, each in value.items()}
+        if len(keyed) < len(value):
+            raise ValueError("a key is there twice, in two spellings")
+        wrong = [f"'{name}' is missing" for name in self.slots if name not in keyed and name not in self.may_lack]
+        if unknown := sum(name not in self.slots for name in keyed):
+            wrong.append(f"{unknown} unknown key{'' if unknown == 1 else 's'}")
+        if wrong:
             raise ValueError("; ".join(wrong[:5]))
-        return {name: _read(name, slot, value[name]) for name, slot in self.slots.items()}
+        return {name: _read(name, slot, keyed[name]) for name, slot in self.slots.items() if name in keyed}
 
 
 @dataclass(frozen=True, slots=True)

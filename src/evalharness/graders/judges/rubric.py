@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from pydantic import field_validator, model_validator
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from evalharness.contracts.grader import GradeContext
 from evalharness.domain.case import as_text
@@ -44,7 +44,7 @@ class GradedExample(Record):
 class ModelOptions(GoodAnswerOptions, JudgeOptions):
     main: ClassVar[str] = "model"
 
-    prompt: str | None = None
+    prompt: str | None = Field(default=None, validation_alias=AliasChoices("prompt", "model_grader_prompt"))
     criteria: tuple[Criterion, ...] = ()
     scoring: Scoring | None = None
     pass_score: Share = 0.7
@@ -168,15 +168,16 @@ def scored(verdict: Verdict, score: float, pass_score: float | None) -> Grade:
     passed = pass_score is None or reaches(score, pass_score)
     each = ", ".join(f"{name} {_plain(value)}" for name, value in said.get("scores", {}).items())
     compared = f"score {score:.2f}" + ("" if pass_score is None else f" {'≥' if passed else '<'} {pass_score:g}")
-    reason = f"{compared}{f' ({each})' if each else ''}: {said['justification'].strip()}".rstrip(": ")
+    why = said.get("justification", "")
+    reason = f"{compared}{f' ({each})' if each else ''}: {why.strip()}".rstrip(": ")
     evidence = {
         "scores": said.get("scores", {}),
         "overall_score": said["overall_score"],
         "weighted_score": score,
         "pass_score": pass_score,
-        "passed": said["passed"],
-        "justification": head(said["justification"], LONGEST_KEPT),
-        "specific_feedback": [head(line, LONGEST_KEPT) for line in said["specific_feedback"][:MOST_KEPT]],
+        "passed": said.get("passed"),
+        "justification": head(why, LONGEST_KEPT),
+        "specific_feedback": [head(line, LONGEST_KEPT) for line in said.get("specific_feedback", ())[:MOST_KEPT]],
         "model": verdict.model,
     }
     return Grade.of(passed, score=score, reason=shortened(reason), evidence=evidence)

@@ -12,10 +12,13 @@ from pydantic import Field, field_validator, model_validator
 from evalharness.domain.options import Share
 from evalharness.domain.record import Record
 from evalharness.graders.human import Range, ascending
-from evalharness.graders.judges.criteria import Criterion
+from evalharness.graders.judges.criteria import Criterion, criterion_key
 from evalharness.graders.judges.reply_form import Form, Lines, Number, OneOf, Slot, Words, YesOrNo
 from evalharness.stats.means import weighted_mean
 from evalharness.values.json_value import Json
+
+NOT_DECIDING = frozenset(("justification", "passed", "specific_feedback"))
+"""What a judge says beside its scores, which alone decide."""
 
 
 class Scoring(Record):
@@ -111,7 +114,7 @@ class ScoreSheet:
     def form(self) -> Form:
         slot = self.scoring.slot
         each_slot: dict[str, Slot] = {each.key: self._scoring_of(each).slot for each in self.criteria}
-        scores: dict[str, Slot] = {"scores": Form(each_slot)} if self.criteria else {}
+        scores: dict[str, Slot] = {"scores": Form(each_slot, key_of=criterion_key)} if self.criteria else {}
         return Form(
             {
                 "justification": Words("why, in one or two sentences"),
@@ -119,7 +122,8 @@ class ScoreSheet:
                 "overall_score": slot,
                 "passed": YesOrNo(),
                 "specific_feedback": Lines("what to improve"),
-            }
+            },
+            may_lack=NOT_DECIDING,
         )
 
     def score(self, filled: Mapping[str, Any]) -> float:
