@@ -555,3 +555,14 @@ def test_a_file_that_is_not_there_is_called_a_file(tmp_path: Path) -> None:
     assert done.code == 2
     assert "there is no file nope.json" in done.err
     assert "unknown run 'nope'" in drive(tmp_path, "gate", "nope", "--fail-under", "90").err
+
+
+def test_a_preset_asks_for_what_the_row_of_its_name_says(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml="name: rows\ntrials: 3\ntest_cases: [{id: a, input: x, expected: y}]")
+    write(tmp_path / "config", thresholds_yaml="production: {pass@1: 0, pass@k: 0, pass^k: 0}")
+    plain = drive(tmp_path, "run", "suite.yaml", "--target", "echo", "--json")
+    assert (plain.code, plain.report["gate"]) == (1, None)
+    mild = drive(tmp_path, "run", "suite.yaml", "--target", "echo", "--gate", "production", "--json")
+    assert (mild.code, [check["wanted"] for check in mild.report["gate"]["checks"]]) == (0, [0, 0, 0])
+    assert drive(tmp_path, "run", "suite.yaml", "--target", "echo", "--gate", "staging").code == 1
+    assert drive(tmp_path, "gate", plain.run_name, "--gate", "production").code == 0

@@ -46,9 +46,13 @@ def explain(error: ValidationError, *around: str | int) -> str:
 
 
 def _told(found: Any, around: FieldPath) -> str:
-    place = field_text((*around, *as_written(found["loc"])))
-    allowed = f" (allowed: {choices})" if (choices := choices_of(found)) else ""
-    return ": ".join(filter(None, (place, message_of(found) + allowed)))
+    """Nobody has a file to look at, so texts are shown that a message of ours does not show."""
+    place, message, got = field_text((*around, *as_written(found["loc"]))), message_of(found), found["input"]
+    if choices := choices_of(found):
+        message += f" (allowed: {choices})"
+    elif isinstance(got, str) and got and message.startswith("must ") and quoted(got) not in message:
+        message += f", not {quoted(got)}"
+    return ": ".join(filter(None, (place, message)))
 
 
 def choices_of(found: Any) -> str:
