@@ -108,9 +108,9 @@ class TestRun:
     @pytest.mark.parametrize(
         ("options", "wrong"),
         [
-            ({"trials": 0}, "trials must be at least 1, not 0"),
+            ({"trials": 0}, "trials must be a whole number, at least 1, not 0"),
             ({"k": (0,)}, "k must be at least 1, not 0"),
-            ({"max_failures": 0}, "max_failures must be at least 1, not 0"),
+            ({"max_failures": 0}, "max_failures must be a whole number, at least 1, not 0"),
             ({"grader_type": "robot"}, "grader_type must be one of code, model, human, not 'robot'"),
             ({"sequential": 10}, "sequential must be a share between 0 and 1, not 10"),
             ({"sequential": 0.1, "k": (2,)}, "a run that may stop early"),

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel, to_snake
 
 from evalharness.documents.artifact import Artifact, EvalArtifact, extract_metrics
 from evalharness.documents.artifact_view import compact_text, output_at
+from evalharness.domain.invalid_values import each_place_once, message_of
 from evalharness.domain.record import Record
 from evalharness.errors import Unscored, UsageError, closest
 from evalharness.values.json_value import MISSING, Json
@@ -239,7 +240,7 @@ def made_scorer(kind: type[MadeScorer], given: Mapping[str, Any], spelled: Mappi
     try:
         return kind.model_validate({**options, **spelled})
     except ValidationError as error:
-        problems = "; ".join(_problem(found, list(kind.model_fields)) for found in error.errors())
+        problems = "; ".join(_problem(found, list(kind.model_fields)) for found in each_place_once(error.errors()))
         raise UsageError(f"{kind.__name__}: {problems}") from None
 
 
@@ -249,8 +250,8 @@ def _problem(found: Any, known: Sequence[str]) -> str:
     if found["type"] == "missing":
         return f"{name} is missing"
     if found["type"] != "extra_forbidden":
-        why = found["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        return f"{name} {why}, got {found['input']!r:.80}"
+        why = message_of(found)
+        return f"{name} {why}" if ", not " in why else f"{name} {why}, not {found['input']!r:.80}"
     if name in known:
         return f"{name} is given in two spellings"
     meant = closest(name, known)

@@ -118,17 +118,17 @@ def test_options_are_taken_in_both_spellings() -> None:
 @pytest.mark.parametrize(
     ("create", "options", "problem"),
     [
-        (create_latency_scorer, {"max_ms": -1}, "max_ms must be greater than or equal to 0, got -1"),
-        (create_latency_scorer, {"maxMs": "soon"}, "max_ms must be a valid number, got 'soon'"),
-        (create_latency_scorer, {"ideal_ms": True}, "ideal_ms must be a valid number, got True"),
-        (create_latency_scorer, {"max_ms": None}, "max_ms must be a valid number, got None"),
+        (create_latency_scorer, {"max_ms": -1}, "max_ms must be greater than or equal to 0, not -1"),
+        (create_latency_scorer, {"maxMs": "soon"}, "max_ms must be a number, not 'soon'"),
+        (create_latency_scorer, {"ideal_ms": True}, "ideal_ms must be a number, not true"),
+        (create_latency_scorer, {"max_ms": None}, "max_ms must be a number, not null"),
         (create_latency_scorer, {"max_ms": 1, "maxMs": 2}, "max_ms is given in two spellings"),
         (create_latency_scorer, {"max_mss": 1}, "there is no option max_mss; did you mean max_ms?"),
         (create_cost_scorer, {"max_usd": float("nan")}, "max_usd must be"),
         (create_tokens_scorer, {"input_weight": float("inf")}, "input_weight must be a finite number"),
         (create_similarity_scorer, {"output_path": "a"}, "expected_value is missing"),
         (create_similarity_scorer, {"output_path": "", "expected_value": 1}, "output_path"),
-        (create_similarity_scorer, {"output_path": 5, "expected_value": 1}, "output_path must be a valid string"),
+        (create_similarity_scorer, {"output_path": 5, "expected_value": 1}, "output_path must be text, not 5"),
     ],
 )
 def test_wrong_options_are_refused_when_the_scorer_is_made(create: Any, options: dict[str, Any], problem: str) -> None:
