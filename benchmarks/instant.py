@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.question import ANSWER, QUESTION, WANTED
 from evalharness import Harness
 from evalharness.actions.run_suite import RunRequest, run_suites
-from evalharness.cli.process import guarded
+from evalharness.cli.process import signals_handled
 from evalharness.contracts.execution import StopSignal
 from evalharness.domain.case import Case
 from evalharness.domain.run import RunOptions
@@ -42,7 +42,7 @@ def suite_of(target: Callable[..., Any] | str, cases: int, trials: int) -> Suite
 def run_persisted(suite: Suite, max_concurrency: int) -> None:
     """The path of `eval-harness run` from the loaded suite to the stored report, in a new SQLite file."""
     options = RunOptions(max_concurrency=max_concurrency)
-    with TemporaryDirectory() as folder, Harness.open(f"{folder}/store.db") as harness, guarded(StopSignal()):
+    with TemporaryDirectory() as folder, Harness.open(f"{folder}/store.db") as harness, signals_handled(StopSignal()):
         file = LoadedFile(Path(folder, "suite.yaml"), suite)
         [run] = harness.call(run_suites, RunRequest(suites=(file,), options=options))
     if not run.passed:

@@ -20,7 +20,7 @@ from benchmarks.timing import Cost, cost_of, typical
 from evalharness import Harness
 from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 from evalharness.actions.run_suite import RunRequest, run_suites
-from evalharness.cli.process import guarded
+from evalharness.cli.process import signals_handled
 from evalharness.contracts.execution import StopSignal
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.grader import GradeContext
@@ -93,7 +93,7 @@ async def _grade(url: str) -> None:
         return await grader.grade(GradeContext(suite.cases[0], Transcript(output=f"{ANSWER} {number}"), number, number))
 
     try:
-        with guarded(StopSignal()):  # as in every run
+        with signals_handled(StopSignal()):  # as in every run
             grades = await together(grade, range(CALLS), AT_ONCE)
     finally:
         await close_services(services)
@@ -125,7 +125,7 @@ def _judged_run(harness: Harness, folder: Path, url: str, trials: int) -> Run:
     """A separate call judges every trial, so that no verdict is used twice."""
     file = LoadedFile(folder / "suite.yaml", judged_suite(trials))
     options = RunOptions(max_concurrency=AT_ONCE)
-    with guarded(StopSignal()):
+    with signals_handled(StopSignal()):
         [run] = harness.call(run_suites, RunRequest(suites=(file,), options=options, env={"BENCH_BASE_URL": url}))
     _check(run, trials, calls=trials)
     return run
@@ -133,7 +133,7 @@ def _judged_run(harness: Harness, folder: Path, url: str, trials: int) -> Run:
 
 def _regrade(folder: str, run: Run, url: str) -> None:
     request = RegradeRequest(run.name, env={"BENCH_BASE_URL": url})
-    with _opened(folder) as harness, guarded(StopSignal()):
+    with _opened(folder) as harness, signals_handled(StopSignal()):
         [regrade] = harness.call(regrade_runs, request)
     _check(regrade.run, run.planned_trials, calls=0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.domain.report import Report, RunMetadata, RunSummary
 
 
 def case(case_id: str, trials: int, passed: int, **more: Any) -> CaseResult:
@@ -17,7 +17,7 @@ def case(case_id: str, trials: int, passed: int, **more: Any) -> CaseResult:
 def report(*cases: CaseResult, name: str = "quiet-sparrow-023", verdict: Any = "PASSED", **more: Any) -> Report:
     told = {"suite_name": "checkout", "run_id": f"id-of-{name}", "timestamp": "2026-01-19T10:00:00Z"} | more
     metadata = RunMetadata(run_name=name, **told)
-    return Report(metadata=metadata, verdict=verdict, exit_code=0, why="why", summary=Summary(), cases=cases)
+    return Report(metadata=metadata, verdict=verdict, exit_code=0, why="why", summary=RunSummary(), cases=cases)
 
 
 def alike(number: int, trials: int, passed: int, first: int = 0, **more: Any) -> list[CaseResult]:

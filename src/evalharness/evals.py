@@ -16,7 +16,7 @@ from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite, SuiteConfig
 from evalharness.errors import HarnessError, Unscored, UsageError
-from evalharness.formats.problems import in_words
+from evalharness.formats.problems import problems_text
 from evalharness.graders.function_cases import FunctionOutputOptions
 from evalharness.graders.patterns import RegexOptions, captures, search_slowly
 from evalharness.graders.text import ExactOptions
@@ -104,7 +104,7 @@ def _checked(options: type[Checked], config: Config | None, **more: Json) -> Che
     try:
         return options.model_validate(written | more)
     except ValidationError as error:
-        raise UsageError(in_words(error, options)) from None
+        raise UsageError(problems_text(error, options)) from None
 
 
 def _graded(passed: bool, details: dict[str, Json]) -> Graded:

@@ -28,7 +28,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.errors import Unscored, UsageError
-from evalharness.formats.problems import in_words
+from evalharness.formats.problems import problems_text
 from evalharness.formats.suite_files import ready_made_suites
 from evalharness.formats.task_suites.reader import suite_of, task_suite_of
 from evalharness.formats.task_suites.records import (
@@ -249,7 +249,7 @@ def _as_suite(suite: EvalSuite | Suite) -> Suite:
     try:
         return suite_of(suite)
     except ValidationError as error:
-        raise UsageError(f"suite '{suite.name}': {in_words(error, Suite)}") from None
+        raise UsageError(f"suite '{suite.name}': {problems_text(error, Suite)}") from None
 
 
 def _summary(run: Run) -> EvalRunSummary:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sandboxed import FAMILY, FAMILY_SIZE, children, in_sandbox, pids, python, run
 
-from evalharness.cli.process import guarded
+from evalharness.cli.process import signals_handled
 from evalharness.domain.process import ProcessResult
 from evalharness.harness import StopSignal
 from evalharness.sandboxes.none import NoSandbox
@@ -56,6 +56,6 @@ def test_orphans_of_other_code_are_left_to_the_process_that_adopts_them(tmp_path
 
 
 def test_the_command_line_adopts_orphans_while_runs_are_under_way() -> None:
-    with guarded(StopSignal()):
+    with signals_handled(StopSignal()):
         assert adopts_orphans()
     assert not adopts_orphans()

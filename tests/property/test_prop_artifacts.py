@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.documents.artifact import EvalArtifact
-from evalharness.documents.artifact_view import answer_of
+from evalharness.documents.artifact_view import artifact_answer
 from evalharness.documents.assertions import equals, evaluate_assertions
 from evalharness.documents.scores import (
     create_cost_scorer,
@@ -59,7 +59,7 @@ def test_nothing_in_an_artifact_makes_looking_at_it_raise(
     assert all(result.passed is not bool(result.message) for result in results)
     for create in (create_latency_scorer, create_cost_scorer, create_tokens_scorer):
         assert 0 <= create().score(artifact).value <= 1
-    answer = answer_of(artifact)
+    answer = artifact_answer(artifact)
     assert answer.usage is None or answer.usage.input_tokens >= 0
 
 

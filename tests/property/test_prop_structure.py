@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.graders.json_values import first_difference
-from evalharness.graders.structure import Comparison, StructuralOptions
+from evalharness.graders.structure import StructuralOptions, StructureComparison
 
 LEAVES = (
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "x", "{{any_number}}", "a{{any_string}}"])
@@ -23,8 +23,8 @@ JSON = st.recursive(
 PATHS = st.lists(st.sampled_from(["a", "*", "**", "a.b", "body.a", "headers.a", "**.b", "0"]), max_size=2)
 
 
-def compared(expected: Any, actual: Any, **options: Any) -> Comparison:
-    comparison = Comparison(StructuralOptions(value=expected, **options))
+def compared(expected: Any, actual: Any, **options: Any) -> StructureComparison:
+    comparison = StructureComparison(StructuralOptions(value=expected, **options))
     comparison.compare_answers(expected, actual)
     return comparison
 

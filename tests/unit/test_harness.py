@@ -38,7 +38,7 @@ from evalharness.actions.evaluate import Evaluation, evaluate_suite
 from evalharness.actions.run_suite import RunRequest, plan_dry, run_suites
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.context import Context
-from evalharness.contracts.executor import Executor, RunSpec, Session, WorkUnit
+from evalharness.contracts.executor import Executor, ExecutorSession, RunSpec, WorkUnit
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -482,7 +482,7 @@ class Forgetful(Executor):
     @asynccontextmanager
     async def open(
         self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None
-    ) -> AsyncIterator[Session]:
+    ) -> AsyncIterator[ExecutorSession]:
         async with LocalExecutor().open(spec, budget, judge_cache) as session:
             self._whole, session.run = session.run, self._run  # type: ignore[method-assign]
             yield session

@@ -17,7 +17,7 @@ from recorded import AGENT, TARGET, asked, item, save, session
 from evalharness import Settings, sessions
 from evalharness.domain.case import Case
 from evalharness.domain.language_model import ChatRequest
-from evalharness.domain.suite import matches
+from evalharness.domain.suite import matches_case
 from evalharness.errors import HarnessError, IncompleteVerdict, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load
 from evalharness.sessions import Config, Judge, Runner, Session, evaluate_sessions
@@ -178,7 +178,7 @@ def test_run_names() -> None:
 def test_only(patterns: list[str], name: str, is_kept: bool) -> None:
     """Texts and globs; in the original `*` matches nothing. The folder's own name says nothing about its sessions."""
     case = Case(id=Path(name).stem, input="x", metadata={"session": {"file": name}})
-    assert any(matches(pattern, case, "evals") for pattern in patterns) is is_kept
+    assert any(matches_case(pattern, case, "evals") for pattern in patterns) is is_kept
 
 
 def test_a_stream_with_unknown_events_is_read() -> None:

@@ -28,7 +28,7 @@ from evalharness.engine.comparing.pairs import pair_cases
 from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.steps.apply_gate import whole
-from evalharness.steps.compare_reports import Gated, asked_rule, compare_reports, with_gates
+from evalharness.steps.compare_reports import Gated, compare_reports, overridden_rule, with_gates
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_suites import find_suite
 from evalharness.steps.recall_answers import with_flips
@@ -114,7 +114,7 @@ def _with_flips(
     """Single cases that are lost, as a gate with this rule would judge them."""
     if new.report.sequential is not None:
         return comparison
-    rule = asked_rule(gate, asked).model_copy(update={"baseline": ""})
+    rule = overridden_rule(gate, asked).model_copy(update={"baseline": ""})
     return with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
 
 

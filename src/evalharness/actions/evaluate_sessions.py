@@ -8,14 +8,14 @@ from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
 from evalharness.documents.session_results import Config, EvalRun, InputSession
 from evalharness.domain.run import RunOptions
-from evalharness.domain.suite import LoadedFile, Selection, matches
+from evalharness.domain.suite import LoadedFile, Selection, matches_case
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
 from evalharness.formats.recognition import SESSIONS
 from evalharness.formats.session_folders import load_sessions
 from evalharness.settings import parse_assignments
 from evalharness.steps.collect_sessions import eval_run_of
-from evalharness.steps.find_suites import checked, find_suites
+from evalharness.steps.find_suites import find_suites, without_errors
 
 DEFAULT_SANDBOX = "bubblewrap"
 
@@ -53,13 +53,13 @@ async def input_sessions(context: Context, config: Config) -> list[InputSession]
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}")
     found = load_sessions(folder, forced=True)
-    checked([LoadedFile(folder, found.suite, found.problems)])
+    without_errors([LoadedFile(folder, found.suite, found.problems)])
     assert found.suite is not None
     cases = {case.id: case for case in found.suite.cases}
     chosen = [
         file
         for file in found.recorded
-        if not config.only or any(matches(word, cases[file.path.stem], file.path.name) for word in config.only)
+        if not config.only or any(matches_case(word, cases[file.path.stem], file.path.name) for word in config.only)
     ]
     rounds = range(1, config.repeat + 1) if config.repeat > 1 else (0,)
     return [

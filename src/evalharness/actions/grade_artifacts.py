@@ -21,7 +21,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.errors import Hint, NothingSelected, TrialSkipped, UnknownName, UsageError
-from evalharness.reports.wording import shortened
+from evalharness.reports.wording import first_names
 from evalharness.steps.find_suites import find_suites
 from evalharness.targets.artifact_files import RUN_ID, ArtifactIndex, StoredArtifact, read_artifacts
 
@@ -93,7 +93,7 @@ async def grade_artifacts(
         hint = Hint("hint.case_of_artifacts")
         message = f"{file.path} holds no artifact of a case of {dataset.path.name}"
         places, number = _places(file, homes.index.artifacts), len(homes.index.artifacts)
-        raise NothingSelected(f"{message}: {shortened(places, number)}", hint=hint)
+        raise NothingSelected(f"{message}: {first_names(places, number)}", hint=hint)
     _refuse_one_for_all(file, suite, homes.index)
     without = [case.id for case in chosen if case.id not in trials]
     request = replace(

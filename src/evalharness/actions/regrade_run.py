@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.contracts.executor import RunSpec, Session, WorkUnit
+from evalharness.contracts.executor import ExecutorSession, RunSpec, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateOverrides
@@ -113,7 +113,7 @@ def _regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
 
 
 async def _regrade_all(
-    context: Context, prepared: list[_Prepared], sessions: list[Session], execution: Execution
+    context: Context, prepared: list[_Prepared], sessions: list[ExecutorSession], execution: Execution
 ) -> list[Run]:
     store = context.store
     with store.regrading(item.run for item in prepared) as runs:
@@ -206,7 +206,9 @@ def _lock(
     return old.lock.model_copy(update=update)
 
 
-async def _regrade(context: Context, item: _Prepared, last: _Prepared, session: Session, execution: Execution) -> Run:
+async def _regrade(
+    context: Context, item: _Prepared, last: _Prepared, session: ExecutorSession, execution: Execution
+) -> Run:
     run, store = item.run, context.store
     counted = _Counted(item)
     execution.watcher.run_started(run, 0)

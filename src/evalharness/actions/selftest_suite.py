@@ -14,7 +14,7 @@ from operator import itemgetter
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
-from evalharness.contracts.executor import Session, WorkUnit
+from evalharness.contracts.executor import ExecutorSession, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding
 from evalharness.domain.grade import Judging, added_up
@@ -191,7 +191,7 @@ def _tricks() -> list[Trick]:
 
 
 async def _grade(
-    session: Session, seed: int, tried: Sequence[tuple[PlannedCase, Sequence[Probe]]]
+    session: ExecutorSession, seed: int, tried: Sequence[tuple[PlannedCase, Sequence[Probe]]]
 ) -> list[GradedProbe]:
     """Answer by answer for all cases, so that a spend cap leaves out the same answers of all of them."""
     by_case = {plan.case.id: (plan, probes) for plan, probes in tried}

@@ -24,7 +24,7 @@ async def write_report(context: Context, run: Run | ReportedRun | str, path: Pat
     found = with_report(context, store.find_run(run)) if isinstance(run, str) else run
     presentation = Presentation(store.redactor.redact, with_next_step=False)
     try:
-        report_files.write_report(path, _reported(found, store), presentation, reporter)
+        report_files.write_report_file(path, _reported(found, store), presentation, reporter)
     except OSError as error:
         raise HarnessError(f"cannot write {path}: {error.strerror or error}") from None
 

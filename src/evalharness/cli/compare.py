@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import asked_rule, rule_options
+from evalharness.cli.flags import rule_options, rule_overrides
 from evalharness.cli.options import debug_option, json_option, json_output_option, option, store_option
 
 
@@ -40,7 +40,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
     from evalharness.harness import Harness
 
     with Harness.open(flags["store"], to_read=True) as harness:
-        comparisons = harness.call(compare_runs, references, asked_rule(flags), flags["suite"])
+        comparisons = harness.call(compare_runs, references, rule_overrides(flags), flags["suite"])
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
             from evalharness.reports.words import with_texts

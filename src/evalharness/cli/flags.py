@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import Number, VisiblePoints, option, refuse
+from evalharness.cli.options import NumberType, VisiblePoints, option, refuse
 from evalharness.domain.bounds import LEAST_ALPHA
 
 MOST_USD = 1_000_000
@@ -23,7 +23,7 @@ _FIELDS = {
 }
 tolerance_option = option(
     "--regression-tolerance",
-    type=Number(0, 1),
+    type=NumberType(0, 1),
     metavar="SHARE",
     help="A loss up to this share (0.02 is 2 points) is accepted even where it is certain.",
 )
@@ -37,7 +37,7 @@ _RULE = (
     ),
     option(
         "--alpha",
-        type=Number(LEAST_ALPHA, 0.5, max_open=True),
+        type=NumberType(LEAST_ALPHA, 0.5, max_open=True),
         metavar="P",
         help="How often an unchanged agent may be called worse.  [default: as the gate says, else 0.05]",
     ),
@@ -50,7 +50,7 @@ _RULE = (
     ),
     option(
         "--power",
-        type=Number(0.5, 1, min_open=True, max_open=True),
+        type=NumberType(0.5, 1, min_open=True, max_open=True),
         metavar="P",
         help="How surely a loss should be found, for the least one told.  [default: as the gate says, else 0.8]",
     ),
@@ -64,7 +64,7 @@ def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def asked_rule(flags: Mapping[str, Any]) -> dict[str, Any]:
+def rule_overrides(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Only what was given, as the fields of a `RegressionRule`; the rest is as the gate of the new run says."""
     given = {field: flags[flag] for flag, field in _FIELDS.items() if flags[flag] not in (None, ())}
     return {field: value / 100 if field == "margin" else value for field, value in given.items()}
@@ -153,7 +153,7 @@ no_cache_option = option("--no-cache", is_flag=True, help="Ask judges again, als
 _SPENDING = (
     option(
         "--max-cost",
-        type=Number(min=0, max=MOST_USD, min_open=True),
+        type=NumberType(min=0, max=MOST_USD, min_open=True),
         metavar="USD",
         help="Stop once target and judges have cost so much; what is finished is kept.",
     ),

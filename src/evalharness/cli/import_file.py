@@ -41,7 +41,7 @@ def command(file: str, **flags: Any) -> int:
     from evalharness.actions.import_suite import ImportRequest, import_suite, write_suite
     from evalharness.cli.stdout import command_name
     from evalharness.domain.plain_numbers import count
-    from evalharness.domain.problem import shortened
+    from evalharness.domain.problem import without_repeats
     from evalharness.harness import MEMORY, Harness
     from evalharness.reports.wording import harmless
     from evalharness.reports.words import say
@@ -51,7 +51,7 @@ def command(file: str, **flags: Any) -> int:
     )
     with Harness.open(MEMORY) as harness:
         imported = harness.call(import_suite, request)
-        for problem in shortened(imported.problems):
+        for problem in without_repeats(imported.problems):
             print(harmless(say(problem)), file=sys.stderr)
         if flags["output"] == "-":
             print(imported.text, end="")

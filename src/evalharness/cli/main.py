@@ -165,7 +165,7 @@ def _usage(error: click.ClickException, words: list[str]) -> int:
 
 def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:
     """Words for people on stderr; with --json, one document on stdout and nothing else there."""
-    from evalharness.domain.problem import shortened
+    from evalharness.domain.problem import without_repeats
     from evalharness.reports.wording import harmless
     from evalharness.reports.words import problem_fields, say
 
@@ -176,7 +176,7 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
         return code
-    for problem in shortened(problems):
+    for problem in without_repeats(problems):
         print(harmless(redact(say(problem))), file=sys.stderr)
     print(harmless(redact(f"error: {message}")), file=sys.stderr)
     if hint:

@@ -17,7 +17,7 @@ MOST_TRIALS = 1_000_000
 LEAST_POINTS = 0.5
 
 
-class Number(click.FloatRange):
+class NumberType(click.FloatRange):
     """A number with a least and a largest value: `nan` is none, though it is neither too small nor too large."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -27,7 +27,7 @@ class Number(click.FloatRange):
         return number
 
 
-class Points(Number):
+class Points(NumberType):
     """Percentage points: `5` and `5%` are the same."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import Number, VisiblePoints, debug_option, json_option, option, store_option
+from evalharness.cli.options import NumberType, VisiblePoints, debug_option, json_option, option, store_option
 from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 
 
@@ -24,7 +24,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 )
 @option(
     "--power",
-    type=Number(min=0.5, max=1, min_open=True, max_open=True),
+    type=NumberType(min=0.5, max=1, min_open=True, max_open=True),
     default=POWER,
     show_default=True,
     metavar="P",
@@ -32,7 +32,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 )
 @option(
     "--alpha",
-    type=Number(min=LEAST_ALPHA, max=0.25, max_open=True),
+    type=NumberType(min=LEAST_ALPHA, max=0.25, max_open=True),
     default=ALPHA,
     show_default=True,
     metavar="P",

@@ -44,7 +44,7 @@ def export(values: Mapping[str, str]) -> None:
     os.environ.update(values)
 
 
-class Guard:
+class SignalGuard:
     """Ends runs by signals. It hears of runs like any watcher, and passes on what it hears."""
 
     def __init__(self, stop: Any) -> None:
@@ -106,9 +106,9 @@ class Guard:
 
 
 @contextmanager
-def guarded(stop: Any) -> Iterator[Guard]:
+def signals_handled(stop: Any) -> Iterator[SignalGuard]:
     """While runs are under way."""
-    guard = Guard(stop)
+    guard = SignalGuard(stop)
     numbers = [number for number in ENDING if number != signal.SIGHUP or not _outlives_terminal()]
     former = {number: signal.signal(number, guard.on_signal) for number in numbers}
     try:

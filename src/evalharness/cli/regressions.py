@@ -9,8 +9,16 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import asked_rule, rule_options
-from evalharness.cli.options import Number, debug_option, json_option, json_output_option, option, refuse, store_option
+from evalharness.cli.flags import rule_options, rule_overrides
+from evalharness.cli.options import (
+    NumberType,
+    debug_option,
+    json_option,
+    json_output_option,
+    option,
+    refuse,
+    store_option,
+)
 
 
 @click.command("regressions")
@@ -26,7 +34,7 @@ from evalharness.cli.options import Number, debug_option, json_option, json_outp
 )
 @option(
     "--threshold",
-    type=Number(0, 1),
+    type=NumberType(0, 1),
     metavar="SHARE",
     help="Let the scores of single tasks decide: exit code 1 if one fell by more than this, else 0.  "
     "[default: 0.1, and only to list them]",
@@ -51,7 +59,7 @@ def command(suite: str, **flags: Any) -> int:
         baseline=flags["baseline"],
         baseline_variant=flags["baseline_variant"],
         run=flags["run"],
-        rule=asked_rule(flags),
+        rule=rule_overrides(flags),
         inconclusive=flags["inconclusive"],
         threshold=flags["threshold"],
     )

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from evalharness.cli.process import guarded, reserved_stdout
+from evalharness.cli.process import reserved_stdout, signals_handled
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.problem import shortened
+from evalharness.domain.problem import without_repeats
 from evalharness.domain.report import worst
 from evalharness.domain.reported_run import Presentation
 from evalharness.domain.run import PlannedRun, Run
@@ -66,7 +66,7 @@ class Announcer:
             self.progress.run_ended(run)
 
 
-class Command:
+class RunCommand:
     """A command that runs something: how it is executed, and where its report goes."""
 
     def __init__(self, execution: Execution, announcer: Announcer, stream: TextIO, flags: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ class Command:
 
 
 @contextmanager
-def running(flags: Mapping[str, Any]) -> Iterator[Command]:
+def running(flags: Mapping[str, Any]) -> Iterator[RunCommand]:
     """With --json, progress is shown on stderr, and only where a person is watching."""
     if flags["save_sessions"]:
         from evalharness.reports.session_files import make_folder
@@ -138,12 +138,12 @@ def running(flags: Mapping[str, Any]) -> Iterator[Command]:
     as_json = flags["as_json"]
     announcer = Announcer()
     stop = StopSignal()
-    with reserved_stdout() as stream, guarded(stop) as guard:
+    with reserved_stdout() as stream, signals_handled(stop) as guard:
         shown_on = sys.stderr if as_json else stream
         screen = screen_on(shown_on, announcer.redact, ProgressConsole)
         announcer.progress = _progress(screen, is_live(shown_on), as_json=as_json, verbose=flags["verbose"])
         guard.watcher = announcer
-        yield Command(Execution(guard, stop), announcer, stream, flags)
+        yield RunCommand(Execution(guard, stop), announcer, stream, flags)
 
 
 def _progress(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Any:
@@ -156,7 +156,7 @@ def _progress(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> An
 
 def print_warnings(files: Sequence[LoadedFile]) -> None:
     warnings = (problem for file in files for problem in file.problems if problem.severity == "warning")
-    for problem in shortened(warnings):
+    for problem in without_repeats(warnings):
         print(harmless(say(problem)), file=sys.stderr)
 
 

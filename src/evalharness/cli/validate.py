@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from evalharness.cli.options import debug_option, format_option, json_option
-from evalharness.domain.problem import Problem, shortened
+from evalharness.domain.problem import Problem, without_repeats
 
 MAX_NOTES = 20
 
@@ -47,7 +47,7 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
         print(json.dumps(fields, ensure_ascii=False, indent=1))
         return 2 if errors else 0
     for file in loaded:
-        for problem in shortened(file.problems):
+        for problem in without_repeats(file.problems):
             print(harmless(say(problem)), file=sys.stderr if problem.severity == "error" else sys.stdout)
         if file.suite is not None:
             found = f"{file.format} suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}"

@@ -95,7 +95,7 @@ class WorkUnit(NamedTuple):
     earlier: tuple[Attempt, ...] = ()
 
 
-class Session(Protocol):
+class ExecutorSession(Protocol):
     """The open parts of one run."""
 
     ran_out: bool
@@ -127,7 +127,7 @@ class Executor(ABC):
     @abstractmethod
     def open(
         self, spec: RunSpec, budget: Budget, judge_cache: JudgeCache | None = None
-    ) -> AbstractAsyncContextManager[Session]:
+    ) -> AbstractAsyncContextManager[ExecutorSession]:
         """Build and open every part.
 
         Raises UsageError or TargetUnavailable if the run cannot start. Nothing has been stored or spent then, except on

@@ -58,8 +58,8 @@ class ArtifactView:
         """
         steps = path.split(".")
         if steps[0] in (PRIMARY_OUTPUT, "primary_output"):
-            return walk(self.outputs, [PRIMARY_OUTPUT, *steps[1:]])
-        found = walk(self, steps)
+            return value_at(self.outputs, [PRIMARY_OUTPUT, *steps[1:]])
+        found = value_at(self, steps)
         return _as_json(found) if steps[0] in ("metrics", "errors") else found
 
 
@@ -99,7 +99,7 @@ def _message(event: Event) -> str:
     return "unknown error"
 
 
-def walk(value: Any, steps: Iterable[str]) -> Any:
+def value_at(value: Any, steps: Iterable[str]) -> Any:
     """Follow the steps through mappings, lists (by index, or their `length`) and the records of a view."""
     for step in steps:
         if is_dataclass(value):
@@ -114,8 +114,8 @@ def walk(value: Any, steps: Iterable[str]) -> Any:
 def output_at(artifact: Artifact, path: str) -> Any:
     """What stands at a path inside the outputs: `main.text`; `outputs.main.text` is the same place. Or MISSING."""
     outputs, steps = as_artifact(artifact).outputs, path.split(".")
-    found = walk(outputs, steps)
-    return walk(outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
+    found = value_at(outputs, steps)
+    return value_at(outputs, steps[1:]) if found is MISSING and steps[0] == "outputs" else found
 
 
 def _in_record(record: Any, step: str) -> Any:
@@ -205,7 +205,7 @@ def reported_duration_s(answer: Answer) -> float | None:
     return None if workflow_ms is None else workflow_ms / 1000
 
 
-def answer_of(artifact: EvalArtifact) -> Answer:
+def artifact_answer(artifact: EvalArtifact) -> Answer:
     """Its primary output, else all its outputs; usage and cost as far as its agents told them."""
     outputs, snapshot = artifact.outputs, artifact.snapshot
     if artifact.run_id and said(snapshot, "runId", "run_id") is None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError, model_serializer
 
 from evalharness.documents.artifact import AGENT_COMPLETE, PRIMARY_OUTPUT, Artifact, EvalArtifact, RunSnapshot
-from evalharness.documents.artifact_view import ArtifactView, compact_text, create_artifact_view, walk
+from evalharness.documents.artifact_view import ArtifactView, compact_text, create_artifact_view, value_at
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
@@ -311,7 +311,7 @@ def _steps(path: str) -> tuple[str, ...]:
 
 def _put(snapshot: dict[str, Json], steps: tuple[str, ...], value: Json) -> None:
     """Only into what is free: whatever is there was asked for by another assertion."""
-    if steps[0] not in ROOTS or len(steps) == 1 or walk(snapshot, steps) is not MISSING:
+    if steps[0] not in ROOTS or len(steps) == 1 or value_at(snapshot, steps) is not MISSING:
         return
     place: Any = snapshot
     for step in steps[:-1]:

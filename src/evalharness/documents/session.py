@@ -217,7 +217,7 @@ def tools_called_in(session: Session) -> tuple[str, ...]:
     return tuple(call.function.name for call in calls)
 
 
-def answer_of(session: Session) -> str | None:
+def session_answer(session: Session) -> str | None:
     """Everything the agents said, without separators; None where no agent said or did anything."""
     messages = [said.message for said in said_in(session) if said.message.role == "assistant"]
     return "".join(message.text for message in messages) if messages else None

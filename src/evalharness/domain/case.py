@@ -141,10 +141,10 @@ def as_text(value: Json) -> str:
 
 def session_file(case: Case) -> str:
     """The name of the file a case was made from; empty where it was not made from a recorded session."""
-    return str(recorded(case).get("file", ""))
+    return str(session_record(case).get("file", ""))
 
 
-def recorded(case: Case) -> Mapping[str, Json]:
+def session_record(case: Case) -> Mapping[str, Json]:
     """What a case keeps of its session: `file`, `id` and `evals`."""
     kept = case.metadata.get("session")
     return kept if isinstance(kept, Mapping) else {}

@@ -16,7 +16,7 @@ from evalharness.domain.case import Case
 from evalharness.stats.thresholds import SAME
 
 Count = Annotated[int, Strict()]
-Number = Annotated[float, Strict()]
+Figure = Annotated[float, Strict()]
 """`true` is neither."""
 
 
@@ -42,19 +42,19 @@ class CaseResult:
     passed: Count = 0
     errors: Count = 0
     state: str = "pending"
-    score: Number | None = None
-    duration_s: Number | None = None
-    longest_s: Number | None = None
-    cost_usd: Number | None = None
-    dearest_usd: Number | None = None
-    weight: Number = 1.0
+    score: Figure | None = None
+    duration_s: Figure | None = None
+    longest_s: Figure | None = None
+    cost_usd: Figure | None = None
+    dearest_usd: Figure | None = None
+    weight: Figure = 1.0
     cluster: str = ""
     category: str = ""
     criticality: str = ""
     topic: str = ""
     difficulty: str = ""
     unscored: Annotated[Count, Field(ge=0)] = 0
-    least_score: Annotated[Number, Field(ge=0, le=1 + SAME)] | None = None
+    least_score: Annotated[Figure, Field(ge=0, le=1 + SAME)] | None = None
     unpriced: Annotated[Count, Field(ge=0)] = 0
 
     @property

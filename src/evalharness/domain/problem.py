@@ -50,7 +50,7 @@ class Problem:
         return f"{text}; allowed: {self.allowed}" if self.allowed else text
 
 
-def shortened(problems: Iterable[Problem]) -> list[Problem]:
+def without_repeats(problems: Iterable[Problem]) -> list[Problem]:
     """For people: of many problems that are alike only the first, and behind them how many more there are.
 
     Alike are those of one file that say the same of other places or other values.

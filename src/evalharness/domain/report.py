@@ -96,7 +96,7 @@ class Group(Record):
     """Of the pass rate, where it has an interval of its own."""
 
 
-class Summary(Record):
+class RunSummary(Record):
     total_evals: int = 0
     passed: int = 0
     failed: int = 0
@@ -180,7 +180,7 @@ class Report(Record):
     why: MaybeFinding = None
     notes: tuple[Finding, ...] = ()
     """What else a reader must know to judge these numbers."""
-    summary: Summary
+    summary: RunSummary
     metrics: dict[str, float | None] = Field(default_factory=dict)
     measurements: dict[str, Measurement] = Field(default_factory=dict)
     error_bounds: ErrorBounds | None = None

@@ -200,7 +200,7 @@ class Selection:
     def _keeps(self, case: Case, suite: Suite, file_name: str) -> bool:
         if self.ids is not None and case.id not in self.ids:
             return False
-        if self.only and not any(matches(pattern, case, file_name) for pattern in self.only):
+        if self.only and not any(matches_case(pattern, case, file_name) for pattern in self.only):
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
@@ -224,7 +224,7 @@ def _names(wanted: Iterable[str], *labels: str) -> bool:
     return any(label.lower() in lowered for label in labels if label)
 
 
-def matches(pattern: str, case: Case, file_name: str) -> bool:
+def matches_case(pattern: str, case: Case, file_name: str) -> bool:
     """A glob or a substring of the case's id or name, or of the file's name without its ending; in any case.
 
     Of a suite that is a folder of recorded sessions, each case has a file of its own.

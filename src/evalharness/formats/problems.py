@@ -110,7 +110,7 @@ class Findings:
             self.unknown_keys(place[:-1], [str(place[-1])], allowed)
 
 
-def in_words(error: ValidationError, model: type[BaseModel]) -> str:
+def problems_text(error: ValidationError, model: type[BaseModel]) -> str:
     """Every error of a model that stands in no file."""
     findings = Findings(Source(Path(), None, lambda: 0))
     findings.invalid((), error, model)

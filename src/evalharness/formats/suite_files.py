@@ -45,7 +45,7 @@ def suites_below(folder: Path, forced: Format | None = None) -> list[LoadedFile]
 
 
 def _look_through(folder: Path, forced: Format | None) -> list[LoadedFile]:
-    found = [_load_met(path, forced) for path in walk(folder, forced)]
+    found = [_load_met(path, forced) for path in walk_suite_files(folder, forced)]
     parts = {part for file in found for part in file.parts}
     reported = {problem.file for file in found if not file.is_passed_over for problem in file.problems}
     return [
@@ -72,7 +72,7 @@ def load_source(source: Source, forced: Format | None = None) -> LoadedFile:
     return LoadedFile(source.path, None, (not_a_suite(source),))
 
 
-def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
+def walk_suite_files(folder: Path, forced: Format | None = None) -> Iterator[Path]:
     """Every file of a known ending, hidden and generated folders left out, in a stable order.
 
     A folder of recorded sessions comes itself, in place of its files; folders below it hold what belongs to them.
@@ -87,7 +87,7 @@ def walk(folder: Path, forced: Format | None = None) -> Iterator[Path]:
             continue
         if path.is_dir():
             if not has_sessions:
-                yield from walk(path, forced)
+                yield from walk_suite_files(path, forced)
         elif path.suffix.lower() in ENDINGS and not is_config(path):
             yield path
 

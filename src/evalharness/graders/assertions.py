@@ -9,7 +9,7 @@ from evalharness.documents.assertions import Assertion, AssertionResult, artifac
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.graders.workflow_part import artifact_in, kept
+from evalharness.graders.workflow_part import artifact_in, kept_evidence
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
 
@@ -45,5 +45,8 @@ class Assertions(Grader):
 
 
 def _as_evidence(result: AssertionResult) -> Json:
-    evidence = {**result.model_dump(mode="json", by_alias=True, exclude={"actual"}), "actual": kept(result.actual)}
+    evidence = {
+        **result.model_dump(mode="json", by_alias=True, exclude={"actual"}),
+        "actual": kept_evidence(result.actual),
+    }
     return {key: value for key, value in evidence.items() if key != "message" or value}

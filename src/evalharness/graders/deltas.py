@@ -23,7 +23,7 @@ from evalharness.domain.record import Record
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
 from evalharness.graders.numbers import read_number
-from evalharness.graders.paths import Path, children, fits, read_path, value_at
+from evalharness.graders.paths import JsonPath, children, fits, read_path, value_at
 from evalharness.graders.structure import read_json_text
 from evalharness.values.json_value import Json
 from evalharness.values.text import shown
@@ -35,14 +35,14 @@ KEPT = 20
 Delta = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Limits(Record):
+class DeltaLimits(Record):
     """How far a number may move from where it was; None is no limit."""
 
     min_delta: Delta | None = None
     max_delta: Delta | None = None
 
     @model_validator(mode="after")
-    def _ascending(self) -> Limits:
+    def _ascending(self) -> DeltaLimits:
         if self.min_delta is not None and self.max_delta is not None and self.min_delta > self.max_delta:
             raise ValueError(f"min_delta {self.min_delta:g} is larger than max_delta {self.max_delta:g}")
         return self
@@ -60,8 +60,8 @@ class Limits(Record):
         return f"{low} to {high}"
 
 
-UNCHANGED = Limits(min_delta=0.0, max_delta=0.0)
-Tolerances = list[tuple[Path, Limits]]
+UNCHANGED = DeltaLimits(min_delta=0.0, max_delta=0.0)
+Tolerances = list[tuple[JsonPath, DeltaLimits]]
 
 
 class DeltasOptions(Options):
@@ -109,7 +109,7 @@ class DeltasOptions(Options):
         """Longer paths first: they say more precisely what they mean."""
         return sorted(read_tolerances(self.tolerance, ()), key=lambda entry: -len(entry[0]))
 
-    def judged(self) -> list[tuple[Path, float, Limits]]:
+    def judged(self) -> list[tuple[JsonPath, float, DeltaLimits]]:
         """The numbers of the value that are judged, and how far each may move."""
         tolerances, ignored = self.tolerances, [read_path(text) for text in self.ignore_fields]
         found = []
@@ -120,16 +120,16 @@ class DeltasOptions(Options):
                 found.append((path, number, limits))
         return found
 
-    def _covers(self, pattern: Path, path: Path) -> bool:
+    def _covers(self, pattern: JsonPath, path: JsonPath) -> bool:
         """A path covers all below it; it may also be written from the body of a response."""
         pattern = (*pattern, "**")
         in_body = is_response(self.value) and path[0] == "body"
         return fits(pattern, path) or (in_body and fits(pattern, path[1:]))
 
 
-def read_tolerances(written: Mapping[str, Json], place: Path) -> Iterator[tuple[Path, Limits]]:
+def read_tolerances(written: Mapping[str, Json], place: JsonPath) -> Iterator[tuple[JsonPath, DeltaLimits]]:
     """`{min_delta, max_delta}` for all below, or `{path or key: the same}`, nested as deep as one likes."""
-    if not written.keys().isdisjoint(Limits.model_fields):
+    if not written.keys().isdisjoint(DeltaLimits.model_fields):
         yield place, _limits(written, place)
         return
     for key, below in written.items():
@@ -139,20 +139,20 @@ def read_tolerances(written: Mapping[str, Json], place: Path) -> Iterator[tuple[
         yield from read_tolerances(below, path)
 
 
-def _limits(written: Mapping[str, Json], place: Path) -> Limits:
+def _limits(written: Mapping[str, Json], place: JsonPath) -> DeltaLimits:
     for key, delta in written.items():
         where = ".".join((*place, key))
-        if key not in Limits.model_fields:
+        if key not in DeltaLimits.model_fields:
             raise ValueError(f"{where} is no limit; beside min_delta and max_delta there can be nothing else")
         if delta is not None and (isinstance(delta, bool) or not isinstance(delta, int | float)):
             raise ValueError(f"{where} must be a number, not {named(delta)}")
     try:
-        return Limits.model_validate(written)
+        return DeltaLimits.model_validate(written)
     except ValidationError as error:
         raise ValueError(explain(error, *place)) from None
 
 
-def numbers_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, float]]:
+def numbers_in(value: Json, path: JsonPath = ()) -> Iterator[tuple[JsonPath, float]]:
     """Every number with its path. True and false are none."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         yield path, value
@@ -167,7 +167,7 @@ class NumericDeltas(Grader):
     options: DeltasOptions
 
     @cached_property
-    def _judged(self) -> list[tuple[Path, float, Limits]]:
+    def _judged(self) -> list[tuple[JsonPath, float, DeltaLimits]]:
         return self.options.judged()
 
     async def grade(self, context: GradeContext) -> Grade:
@@ -203,7 +203,7 @@ class NumericDeltas(Grader):
                 raise
             return number
 
-    def _judged_in(self, actual: Json) -> list[tuple[Path, float, Limits]]:
+    def _judged_in(self, actual: Json) -> list[tuple[JsonPath, float, DeltaLimits]]:
         """Where only one of the two is a whole HTTP response, its body is what the other is."""
         if is_response(self.options.value) and not is_response(actual):
             return [(path[1:], number, limits) for path, number, limits in self._judged if path[0] == "body"]
@@ -215,7 +215,7 @@ class NumericDeltas(Grader):
         return Example(whole=self.options.value)
 
 
-def _number_at(answer: Json, path: Path) -> tuple[float | None, str]:
+def _number_at(answer: Json, path: JsonPath) -> tuple[float | None, str]:
     try:
         value = value_at(answer, path)
     except LookupError:

@@ -20,7 +20,7 @@ from evalharness.domain.options import Options
 from evalharness.errors import UsageError
 from evalharness.graders.javascript_patterns import code_units, compile_javascript, from_code_units
 from evalharness.graders.pattern_examples import example_of
-from evalharness.graders.patterns import IN_PLACE_S, search, search_slowly
+from evalharness.graders.patterns import IN_PLACE_S, search_slowly, search_within_limit
 from evalharness.values.text import head
 
 MORE_THAN = 10
@@ -129,7 +129,7 @@ class ExpectedPatterns(Grader):
         units = code_units(text) if self._expressions else ""
         matched = {}
         for pattern, compiled in self._expressions.items():
-            found = await search(compiled, units, pattern.removeprefix(REGEX), self.services.in_thread)
+            found = await search_within_limit(compiled, units, pattern.removeprefix(REGEX), self.services.in_thread)
             matched[pattern] = found is not None
         return grade_of(_checks(text, self.options.patterns, matched))
 

@@ -18,12 +18,12 @@ from evalharness.domain.options import Options
 from evalharness.errors import HarnessError, Unscored, UsageError, raised_at
 from evalharness.graders import sandboxed_code
 from evalharness.graders.function_cases import COMPARATORS, FunctionCase, FunctionOutputOptions
-from evalharness.graders.patterns import search
+from evalharness.graders.patterns import search_within_limit
 from evalharness.graders.returned_values import (
     NoResult,
     approximately,
     as_value,
-    equals,
+    is_equal,
     read_reply,
     same_members,
     storable,
@@ -42,7 +42,7 @@ SIGKILL = 9
 ONE_MAPPING = "; a mapping is one argument, named arguments go into kwargs"
 
 
-class Outcome(NamedTuple):
+class CallOutcome(NamedTuple):
     """What came of one test case. `error` says why there is no result, or why it is not the right one."""
 
     passed: bool
@@ -140,19 +140,19 @@ class FunctionOutput(Grader):
     def _words(self, case: FunctionCase) -> list[str]:
         return [as_text(argument) for argument in case.args] if self.options.executor == "bash" else []
 
-    async def _outcome(self, number: int, case: FunctionCase, reply: dict[str, Any]) -> Outcome:
+    async def _outcome(self, number: int, case: FunctionCase, reply: dict[str, Any]) -> CallOutcome:
         try:
             value = self._value(case, reply)
         except NoResult as error:
-            return Outcome(False, error=sandboxed_code.on_one_line(str(error)))
+            return CallOutcome(False, error=sandboxed_code.on_one_line(str(error)))
         try:
             if case.comparator in COMPARATORS:
                 passed, why = await self._compare(value, case), ""
             else:
                 passed, why = await self._compare_by(number, case, value)
         except RecursionError:
-            return Outcome(False, error="the result is nested too deeply")
-        return Outcome(passed, value, has_output=True, error=why)
+            return CallOutcome(False, error="the result is nested too deeply")
+        return CallOutcome(passed, value, has_output=True, error=why)
 
     def _value(self, case: FunctionCase, reply: dict[str, Any]) -> Any:
         if "error" in reply:
@@ -171,8 +171,8 @@ class FunctionOutput(Grader):
             case "regex":
                 text = as_text(storable(value))
                 compiled = compile_pattern(case.expected)
-                return await search(compiled, text, case.expected, self.services.in_thread) is not None
-        return equals(value, case.expected)
+                return await search_within_limit(compiled, text, case.expected, self.services.in_thread) is not None
+        return is_equal(value, case.expected)
 
     async def _compare_by(self, number: int, case: FunctionCase, value: Any) -> tuple[bool, str]:
         """By somebody's own function. What it raises is reported with the test case it was called for."""
@@ -193,7 +193,7 @@ class FunctionOutput(Grader):
             raise Unscored(f"{place} returned {type(passed).__name__}; return True, False or (False, reason)")
         return passed, "" if passed else str(why)
 
-    def _kept(self, number: int, outcome: Outcome) -> dict[str, Json]:
+    def _kept(self, number: int, outcome: CallOutcome) -> dict[str, Json]:
         kept: dict[str, Json] = {"case": number, "passed": outcome.passed}
         if outcome.has_output:
             kept["output"] = _bounded(storable(outcome.output))
@@ -203,7 +203,7 @@ class FunctionOutput(Grader):
             kept["error"] = outcome.error
         return kept
 
-    def _first(self, outcomes: list[Outcome]) -> str:
+    def _first(self, outcomes: list[CallOutcome]) -> str:
         number, outcome = next((number, outcome) for number, outcome in enumerate(outcomes) if not outcome.passed)
         case = self.options.test_cases[number]
         call = self._call(number)

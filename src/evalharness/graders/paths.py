@@ -12,12 +12,12 @@ from fnmatch import fnmatchcase
 
 from evalharness.values.json_value import MISSING, Json, look_along
 
-Path = tuple[str, ...]
+JsonPath = tuple[str, ...]
 
 _IN_BRACKETS = re.compile(r"\[(\*|\d+)\]")
 
 
-def read_path(written: str) -> Path:
+def read_path(written: str) -> JsonPath:
     """`users.*.id`, also as `$.users[*].id`. Raises ValueError for what names nothing."""
     steps = tuple(_IN_BRACKETS.sub(r".\1", written).removeprefix("$").removeprefix(".").split("."))
     if not all(steps):
@@ -25,7 +25,7 @@ def read_path(written: str) -> Path:
     return steps
 
 
-def fits(pattern: Path, path: Path) -> bool:
+def fits(pattern: JsonPath, path: JsonPath) -> bool:
     """Whether the pattern means exactly this place."""
     reached = _past_any_steps(pattern, {0})
     for key in path:
@@ -41,7 +41,7 @@ def fits(pattern: Path, path: Path) -> bool:
     return len(pattern) in reached
 
 
-def _past_any_steps(pattern: Path, positions: set[int]) -> set[int]:
+def _past_any_steps(pattern: JsonPath, positions: set[int]) -> set[int]:
     """The positions, and those behind them that are reached because `**` may stand for nothing."""
     reached = set(positions)
     for position, step in enumerate(pattern):
@@ -50,7 +50,7 @@ def _past_any_steps(pattern: Path, positions: set[int]) -> set[int]:
     return reached
 
 
-def _steps_for(key: str, pattern: Path) -> int:
+def _steps_for(key: str, pattern: JsonPath) -> int:
     """With how many of its first steps the pattern spells the key; 0 where it does not."""
     parts = key.split(".")
     spelled = len(parts) <= len(pattern) and all(map(_is_spelled, pattern, parts))
@@ -63,12 +63,12 @@ def _is_spelled(step: str, part: str) -> bool:
     return fnmatchcase(part, step.replace("[", "[[]").replace("?", "[?]"))
 
 
-def is_there(value: Json, pattern: Path) -> bool:
+def is_there(value: Json, pattern: JsonPath) -> bool:
     """Whether the value has something at the path; with `*`, whether every element has it: an empty list lacks none."""
     return _is_there(value, pattern, {})
 
 
-def _is_there(value: Json, pattern: Path, known: dict[tuple[int, int], bool]) -> bool:
+def _is_there(value: Json, pattern: JsonPath, known: dict[tuple[int, int], bool]) -> bool:
     """`known` keeps what was found for a value and the rest of the pattern: several `**` lead to it again and again."""
     if not pattern:
         return True
@@ -78,7 +78,7 @@ def _is_there(value: Json, pattern: Path, known: dict[tuple[int, int], bool]) ->
     return known[place]
 
 
-def _has(value: Json, pattern: Path, known: dict[tuple[int, int], bool]) -> bool:
+def _has(value: Json, pattern: JsonPath, known: dict[tuple[int, int], bool]) -> bool:
     step, rest = pattern[0], pattern[1:]
     if step == "**":
         return _is_there(value, rest, known) or any(_is_there(child, pattern, known) for _, child in children(value))
@@ -98,7 +98,7 @@ def children(value: Json) -> Iterable[tuple[str, Json]]:
     return ()
 
 
-def value_at(value: Json, path: Path) -> Json:
+def value_at(value: Json, path: JsonPath) -> Json:
     """What is at a place; raises LookupError where there is nothing."""
     found = look_along(value, path)
     if found is MISSING:

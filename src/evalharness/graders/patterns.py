@@ -52,7 +52,7 @@ class Regex(Grader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = context.text
-        found = await search(self._compiled, text, self.options.pattern, self.services.in_thread)
+        found = await search_within_limit(self._compiled, text, self.options.pattern, self.services.in_thread)
         passed = (found is not None) == self.options.must_match
         evidence = {"pattern": self.options.pattern, "matched": found is not None}
         if found is not None and self.options.capture_groups:
@@ -75,7 +75,7 @@ def captures(found: Any, names: Sequence[str]) -> dict[str, str | None]:
     }
 
 
-async def search(compiled: Any, text: str, pattern: str, in_thread: Threads) -> Any:
+async def search_within_limit(compiled: Any, text: str, pattern: str, in_thread: Threads) -> Any:
     """10 ms in place, which nearly every pattern needs a fraction of; then off the event loop, 1 s in all."""
     try:
         return compiled.search(text, timeout=IN_PLACE_S)

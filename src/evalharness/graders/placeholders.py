@@ -54,7 +54,7 @@ def check_placeholders(value: Json) -> None:
                 raise ValueError(f"unknown placeholder '{name}'{asked}")
 
 
-def matches(text: str, actual: Json) -> bool:
+def matches_placeholders(text: str, actual: Json) -> bool:
     """Whether the value is what a text with placeholders stands for."""
     whole = MATCHER.fullmatch(text.strip())
     if whole is not None and whole[1].lower() == "any_number":

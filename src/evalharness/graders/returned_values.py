@@ -95,7 +95,7 @@ def storable(value: Any) -> Json:
     return value
 
 
-def equals(value: Any, expected: Any) -> bool:
+def is_equal(value: Any, expected: Any) -> bool:
     return _is_same(value, expected, _same_number)
 
 

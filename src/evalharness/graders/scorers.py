@@ -34,7 +34,7 @@ from evalharness.graders.semantic_similarity import (
     named_embedders,
     nearness,
 )
-from evalharness.graders.workflow_part import artifact_in, kept
+from evalharness.graders.workflow_part import artifact_in, kept_evidence
 from evalharness.stats.thresholds import reaches
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
@@ -70,7 +70,11 @@ class ScorerGrader(Grader):
         passed = minimum is None or reaches(score.value, minimum)
         short = "" if passed else f"score {score.value:g} < {minimum:g}"
         reason = "; ".join(filter(None, (str(score.metadata.get("error", "")), short)))
-        evidence = {"name": score.name, "raw_value": kept(score.raw_value), "metadata": kept(score.metadata)}
+        evidence = {
+            "name": score.name,
+            "raw_value": kept_evidence(score.raw_value),
+            "metadata": kept_evidence(score.metadata),
+        }
         return Grade.of(passed, score=score.value, reason=reason, evidence=evidence)
 
     @abstractmethod
@@ -90,7 +94,7 @@ class BudgetOptions(ScorerOptions):
         """What measures with these options."""
 
 
-class Budget(ScorerGrader):
+class BudgetUse(ScorerGrader):
     """Something that was spent, against what may be spent."""
 
     options: BudgetOptions
@@ -112,7 +116,7 @@ class LatencyOptions(BudgetOptions):
         return create_latency_scorer(self.max_ms, self.ideal_ms)
 
 
-class Latency(Budget):
+class Latency(BudgetUse):
     Options: ClassVar[type[Options]] = LatencyOptions
 
 
@@ -126,7 +130,7 @@ class CostOptions(BudgetOptions):
         return create_cost_scorer(self.max_usd, self.ideal_usd)
 
 
-class Cost(Budget):
+class Cost(BudgetUse):
     Options: ClassVar[type[Options]] = CostOptions
 
 
@@ -141,7 +145,7 @@ class TokensOptions(BudgetOptions):
         return create_tokens_scorer(self.max_tokens, self.ideal_tokens, self.input_weight)
 
 
-class Tokens(Budget):
+class Tokens(BudgetUse):
     Options: ClassVar[type[Options]] = TokensOptions
 
 

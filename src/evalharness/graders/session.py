@@ -18,7 +18,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.transcript import ToolCall
 from evalharness.graders.pattern_examples import example_of
-from evalharness.graders.patterns import search
+from evalharness.graders.patterns import search_within_limit
 from evalharness.values.json_value import Json
 from evalharness.values.pattern import compile_pattern
 from evalharness.values.text import head
@@ -157,7 +157,7 @@ class SessionAssertions(Grader):
         compiled = _compiled(pattern)
         if isinstance(compiled, str):
             return compiled
-        found = await search(compiled, text, pattern, self.services.in_thread)
+        found = await search_within_limit(compiled, text, pattern, self.services.in_thread)
         return "" if found else f"response does not match /{head(pattern, LONGEST_VALUE)}/"
 
     def example(self) -> Example | None:

@@ -21,12 +21,12 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored
 from evalharness.graders.json_values import named, not_json, parsed
-from evalharness.graders.paths import Path, children, fits, is_there, read_path
+from evalharness.graders.paths import JsonPath, children, fits, is_there, read_path
 from evalharness.graders.placeholders import (
     check_placeholders,
     fill_placeholders,
     holds_placeholder,
-    matches,
+    matches_placeholders,
     matches_text,
 )
 from evalharness.values.digest import digest
@@ -89,7 +89,7 @@ class StructuralMatch(Grader):
             actual = self._read(context.output)
         except ValueError as problem:
             return not_json(context.output, problem)
-        comparison = Comparison(self.options)
+        comparison = StructureComparison(self.options)
         try:
             comparison.compare_answers(self.options.value, actual)
         except RecursionError:
@@ -101,7 +101,7 @@ class StructuralMatch(Grader):
         wanted = self.options.value
         if not isinstance(wanted, str) or not isinstance(output, str):
             return parsed(output)
-        if matches(wanted, output):
+        if matches_placeholders(wanted, output):
             return output
         try:
             return parsed(output)
@@ -124,7 +124,7 @@ def read_json_text(value: Json) -> Json:
 
 
 @dataclass(slots=True)
-class Comparison:
+class StructureComparison:
     """Counts the values compared and those that differ, and keeps the first differences in words.
 
     Paths start at the body of an HTTP response; `body.…` and `headers.…` are understood too.
@@ -134,9 +134,9 @@ class Comparison:
     compared: int = 0
     wrong: int = 0
     differences: list[str] = field(default_factory=list)
-    _prefix: Path = field(default=(), init=False)
-    _free_fields: list[Path] = field(default_factory=list, init=False)
-    _free_values: list[Path] = field(default_factory=list, init=False)
+    _prefix: JsonPath = field(default=(), init=False)
+    _free_fields: list[JsonPath] = field(default_factory=list, init=False)
+    _free_values: list[JsonPath] = field(default_factory=list, init=False)
 
     def grade(self) -> Grade:
         if not self.wrong:
@@ -180,7 +180,7 @@ class Comparison:
         for key in sorted(expected.keys() - PARTS):
             self._compare_field(expected, actual, key, ())
 
-    def _compare(self, expected: Json, actual: Json, path: Path) -> None:
+    def _compare(self, expected: Json, actual: Json, path: JsonPath) -> None:
         if self._is_free(path):
             return
         if isinstance(expected, dict) and isinstance(actual, dict):
@@ -190,16 +190,16 @@ class Comparison:
         else:
             self._compare_values(expected, actual, path)
 
-    def _compare_values(self, expected: Json, actual: Json, path: Path) -> None:
+    def _compare_values(self, expected: Json, actual: Json, path: JsonPath) -> None:
         if has_matcher(expected):
-            same = matches(expected, actual)
+            same = matches_placeholders(expected, actual)
         else:
             expected = literal(expected) if isinstance(expected, str) else expected
             alike = type(expected) is type(actual) if self.options.strict else True
             same = alike and expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
         self._count(same, path, f"is {named(actual)}, expected {named(expected)}", _leaves(expected))
 
-    def _compare_mappings(self, expected: dict[str, Json], actual: dict[str, Json], path: Path) -> None:
+    def _compare_mappings(self, expected: dict[str, Json], actual: dict[str, Json], path: JsonPath) -> None:
         expected, actual = dict(children(expected)), dict(children(actual))
         if not expected:
             self.compared += 1
@@ -214,14 +214,14 @@ class Comparison:
             if [key for key in expected if key in kept] != [key for key in actual if key in kept]:
                 self._count(False, path, "has its fields in another order")
 
-    def _compare_field(self, expected: dict[str, Json], actual: dict[str, Json], key: str, path: Path) -> None:
+    def _compare_field(self, expected: dict[str, Json], actual: dict[str, Json], key: str, path: JsonPath) -> None:
         below = (*path, key)
         if key in actual:
             self._compare(expected[key], actual[key], below)
         elif not self._listed(below, self._free_fields):
             self._count(False, below, "is missing", _leaves(expected[key]))
 
-    def _compare_lists(self, expected: list[Json], actual: list[Json], path: Path) -> None:
+    def _compare_lists(self, expected: list[Json], actual: list[Json], path: JsonPath) -> None:
         """One element that holds a placeholder is the template of them all, however many there are."""
         if len(expected) == 1 and holds_placeholder(expected[0]):
             expected = expected * len(actual)
@@ -235,13 +235,13 @@ class Comparison:
             lacking = sum(_leaves(expected[i]) if longer is expected else 1 for i in rest)
             self._count(False, path, f"has {len(actual)} elements, expected {len(expected)}", lacking)
 
-    def _is_free(self, path: Path) -> bool:
+    def _is_free(self, path: JsonPath) -> bool:
         return self._listed(path, self._free_fields) or self._listed(path, self._free_values)
 
-    def _listed(self, path: Path, patterns: list[Path]) -> bool:
+    def _listed(self, path: JsonPath, patterns: list[JsonPath]) -> bool:
         return any(fits(pattern, path) for pattern in patterns)
 
-    def _count(self, same: bool, path: Path, difference: str, leaves: int = 1) -> None:
+    def _count(self, same: bool, path: JsonPath, difference: str, leaves: int = 1) -> None:
         self.compared += leaves
         if same:
             return
@@ -252,7 +252,7 @@ class Comparison:
             self.differences.append(text)
 
 
-def _patterns(written: Iterable[str], *, from_body: bool) -> list[Path]:
+def _patterns(written: Iterable[str], *, from_body: bool) -> list[JsonPath]:
     paths = [read_path(text) for text in written]
     return [path[1:] if from_body and path[0] == "body" and len(path) > 1 else path for path in paths]
 

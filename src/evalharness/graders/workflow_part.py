@@ -21,7 +21,7 @@ def artifact_in(context: GradeContext) -> EvalArtifact:
         raise Unscored(f"the answer cannot be read as an artifact: {error}") from None
 
 
-def kept(value: Json) -> Json:
+def kept_evidence(value: Json) -> Json:
     """A value as evidence: as JSON, and cut if it is long, since the transcript has it in full."""
     try:
         plain = to_jsonable_python(value, fallback=lambda odd: f"<{type(odd).__name__}>", inf_nan_mode="null")

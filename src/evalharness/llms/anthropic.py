@@ -15,7 +15,7 @@ from evalharness.domain.language_model import (
 )
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
-from evalharness.llms.remote import RemoteLlm, in_words, left_out
+from evalharness.llms.remote import RemoteLlm, field_left_out, with_schema
 from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
 from evalharness.values.json_value import Json, parse_strictly
 
@@ -40,7 +40,7 @@ class Anthropic(RemoteLlm):
 
     def body(self, request: ChatRequest) -> dict[str, Json]:
         if request.seed is not None:
-            self.access.note(left_out(self.name, "seed"))
+            self.access.note(field_left_out(self.name, "seed"))
         return request_body(self.model, request, self.refused)
 
     def read(self, sent: Mapping[str, Json], body: Json) -> ChatReply:
@@ -111,7 +111,7 @@ def _with_form(spoken: list[ChatMessage], schema: Mapping[str, Json]) -> list[Ch
     if not spoken:
         return spoken
     last = spoken[-1]
-    return [*spoken[:-1], last.model_copy(update={"content": in_words(schema, last.content)})]
+    return [*spoken[:-1], last.model_copy(update={"content": with_schema(schema, last.content)})]
 
 
 def _turns(spoken: list[ChatMessage]) -> list[dict[str, Json]]:

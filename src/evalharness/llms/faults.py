@@ -41,7 +41,7 @@ WRAPPINGS = ("error", "message", "detail")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ProviderFault:
     words: str
     status: int | None = None
     """None if no answer came, or one without a status."""
@@ -64,7 +64,7 @@ class Fault:
 
 def fault_of_status(
     status: int, headers: Mapping[str, str], text: str, wall_s: float, *, is_sent_with_200: bool = False
-) -> Fault:
+) -> ProviderFault:
     body = _parsed(text)
     words = " ".join(_words_of(_error_of(body) or body, text).split())
     may_pass = status in PASSING and NO_MONEY_LEFT not in _codes_of(body)
@@ -78,7 +78,7 @@ def fault_of_status(
         reported if len(reported) <= LONGEST_DATE else f"{wait_s:.0f} s"
     )  # a secret that is cut off would not be redacted
     which += f" (Retry-After: {reported})" if reported else ""
-    return Fault(f"{which}: {words}" if words else which, status, may_pass, wait_s)
+    return ProviderFault(f"{which}: {words}" if words else which, status, may_pass, wait_s)
 
 
 def status_in_body(body: Json) -> int | None:
@@ -112,7 +112,7 @@ def without(secrets: Iterable[str], text: str) -> str:
     return re.sub(r"\[redacted:key_\d+\]", "[key]", redactor.redact(text))
 
 
-def shown(text: str) -> str:
+def head_of_reply(text: str) -> str:
     return head(text, SHOWN)
 
 

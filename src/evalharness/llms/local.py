@@ -58,7 +58,7 @@ class Local(Llm):
     async def chat(self, request: ChatRequest) -> ChatReply:
         server = await self._started()
         if request.reply_schema is not None:
-            request = request.model_copy(update={"reply_schema": bounded(request.reply_schema)})
+            request = request.model_copy(update={"reply_schema": bounded_schema(request.reply_schema)})
         asking = asyncio.create_task(server.llm.chat(request))
         try:
             await asyncio.wait((asking, server.process), return_when=asyncio.FIRST_COMPLETED)
@@ -151,17 +151,17 @@ def _ends_of(weights: Path) -> str:
         return f"{size} {hashlib.sha256(first + file.read()).hexdigest()[:16]}"
 
 
-def bounded(schema: Any) -> Any:
+def bounded_schema(schema: Any) -> Any:
     """The schema with a limit for every text and list that has none; llama.cpp enforces these limits."""
     if isinstance(schema, list):
-        return [bounded(each) for each in schema]
+        return [bounded_schema(each) for each in schema]
     if not isinstance(schema, Mapping):
         return schema
     limits = {"string": {"maxLength": LONGEST_TEXT}, "array": {"maxItems": MOST_ITEMS}}
     kind = schema.get("type")
     is_fixed = "enum" in schema or "const" in schema or "pattern" in schema
     added = limits.get(kind, {}) if isinstance(kind, str) and not is_fixed else {}
-    return {**added, **{name: each if name in VALUES else bounded(each) for name, each in schema.items()}}
+    return {**added, **{name: each if name in VALUES else bounded_schema(each) for name, each in schema.items()}}
 
 
 def find_weights(model: str, root: Path) -> Path:

@@ -18,7 +18,7 @@ from evalharness.domain.language_model import (
 )
 from evalharness.domain.transcript import Usage
 from evalharness.llms.access import Access
-from evalharness.llms.remote import RemoteLlm, in_words
+from evalharness.llms.remote import RemoteLlm, with_schema
 from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
 from evalharness.values.json_value import Json
 
@@ -71,7 +71,7 @@ def request_body(
         schema = {"name": "reply", "schema": request.reply_schema, "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
         if messages and (says_schema or "response_format" in refused):
-            messages[-1] = {**messages[-1], "content": in_words(request.reply_schema, request.messages[-1].content)}
+            messages[-1] = {**messages[-1], "content": with_schema(request.reply_schema, request.messages[-1].content)}
     optional = {"temperature": request.temperature, "max_tokens": request.max_tokens, "seed": request.seed}
     body |= {name: value for name, value in optional.items() if value is not None}
     if "max_tokens" in refused and "max_tokens" in body:

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from evalharness.llms.faults import Fault
+from evalharness.llms.faults import ProviderFault
 
 FIRST_LIMIT = 50
 
@@ -40,7 +40,7 @@ class Pace:
         self.was_answered = False
         """Whether the server has ever answered."""
         self.succeeded_at = -math.inf
-        self.line = Line()
+        self.line = WaitingLine()
         self._clock = clock
         self._ceiling = float(ceiling)
         self._limit = float(min(FIRST_LIMIT, ceiling))
@@ -49,7 +49,7 @@ class Pace:
         self._under_way = 0
         self._waiting: deque[_Ticket] = deque()
         self._shut_until = -math.inf
-        self._shut_by: Fault | None = None
+        self._shut_by: ProviderFault | None = None
         self._reopening: asyncio.Task[None] | None = None
 
     @property
@@ -57,7 +57,7 @@ class Pace:
         return int(self._limit)
 
     @property
-    def shut_by(self) -> Fault | None:
+    def shut_by(self) -> ProviderFault | None:
         """Why no requests may be sent now; None if they may."""
         return self._shut_by if self._reopening is not None else None
 
@@ -104,7 +104,7 @@ class Pace:
         self._limit = self._doubles_below = max(1.0, self._limit / 2)
         self._halved_at = self._clock.now()
 
-    def shut_for(self, wait_s: float, why: Fault) -> None:
+    def shut_for(self, wait_s: float, why: ProviderFault) -> None:
         """Send no requests for `wait_s` seconds; requests under way continue."""
         until = self._clock.now() + wait_s
         if until <= self._shut_until:
@@ -152,7 +152,7 @@ class Pace:
 # before them. A connection that hangs soon becomes the first. This class sends nothing and cancels nothing.
 
 
-class Line:
+class WaitingLine:
     def __init__(self) -> None:
         self._waiting: dict[object, None] = {}
         self._first_since = 0.0

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.endpoints import NOTHING, Endpoint, is_loopback
-from evalharness.llms.faults import Fault, fault_of_status, shown, status_in_body, without
+from evalharness.llms.faults import ProviderFault, fault_of_status, head_of_reply, status_in_body, without
 from evalharness.llms.pace import Clock, Pace
 from evalharness.values.json_value import Json, parse_strictly
 
@@ -32,7 +32,7 @@ FIRST_CONTACT_S = 10.0
 """If a server has never answered, its address is more likely wrong than the server down."""
 MOST_GARBAGE = 8
 """Unreadable replies may still cost money."""
-NO_TURN = Fault("the request was still queued: the server handles no more requests at once")
+NO_TURN = ProviderFault("the request was still queued: the server handles no more requests at once")
 Value = TypeVar("Value")
 
 
@@ -61,13 +61,13 @@ class _Call:
     garbage: int = 0
     backoffs: int = 0
     """The waits that the server did not ask for."""
-    fault: Fault | None = None
+    fault: ProviderFault | None = None
     """Why the last attempt failed."""
 
-    def described(self, fault: Fault) -> str:
-        return f"{self.who}: {shown(without(self.endpoint.secrets, fault.words))}"
+    def described(self, fault: ProviderFault) -> str:
+        return f"{self.who}: {head_of_reply(without(self.endpoint.secrets, fault.words))}"
 
-    def unavailable(self, fault: Fault, now: float) -> ModelUnavailable:
+    def unavailable(self, fault: ProviderFault, now: float) -> ModelUnavailable:
         tried = f" ({self.attempts} attempts in {now - self.began_at:.0f} s)" if self.attempts > 1 else ""
         return ModelUnavailable(f"{self.described(fault)}{tried}", status=fault.status)
 
@@ -141,7 +141,7 @@ class Posting:
             async with pace.turn(gives_up_at, again=call.attempts > 0) as sent_at:
                 call.gives_up_at = gives_up_at()
                 outcome = await self._attempt(call, pace, sent_at, read)
-            if not isinstance(outcome, Fault):
+            if not isinstance(outcome, ProviderFault):
                 return outcome
             await self._wait_after(outcome, call, pace)
 
@@ -156,14 +156,16 @@ class Posting:
             pace.close()
         await self._sender.close()
 
-    async def _attempt(self, call: _Call, pace: Pace, sent_at: float, read: Callable[[Json], Value]) -> Value | Fault:
+    async def _attempt(
+        self, call: _Call, pace: Pace, sent_at: float, read: Callable[[Json], Value]
+    ) -> Value | ProviderFault:
         left_s = call.gives_up_at - sent_at
         if pace.shut_by is not None:
             return pace.shut_by
         if left_s <= 0 and call.fault is not None:
             return replace(call.fault, may_pass=False)
         if left_s <= 0:
-            return Fault(f"no reply to any request for {self._deadline_s:.0f} s", may_pass=False)
+            return ProviderFault(f"no reply to any request for {self._deadline_s:.0f} s", may_pass=False)
         if call.attempts:
             self._may_ask_again()
         call.attempts += 1
@@ -173,7 +175,7 @@ class Posting:
         pace.line.join(call, sent_at)
         try:
             response = await self._heard(call, pace, limit_s)
-            if not isinstance(response, Fault):
+            if not isinstance(response, ProviderFault):
                 return self._understood(response, call, pace, read)
         finally:
             pace.line.leave(call, pace.succeeded_at)
@@ -183,7 +185,9 @@ class Posting:
         is_cut_short = response.is_lost and limit_s == left_s
         return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
 
-    def _understood(self, response: Response, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value | Fault:
+    def _understood(
+        self, response: Response, call: _Call, pace: Pace, read: Callable[[Json], Value]
+    ) -> Value | ProviderFault:
         pace.was_answered = True
         if response.status != 200:
             return self._refused(response, response.status, pace, call.sent_at)
@@ -191,18 +195,18 @@ class Posting:
             body = parse_strictly(response.text, longest=LARGEST_BYTES)
         except ValueError as error:
             call.lost(len(call.body))
-            return Fault(f"the reply is not valid: {error}", is_garbage=True)
+            return ProviderFault(f"the reply is not valid: {error}", is_garbage=True)
         try:
             if (status := status_in_body(body)) is not None:
                 return self._refused(response, status, pace, call.sent_at)
             value = read(body)
         except ValueError as error:
-            return Fault(f"the reply is not valid: {error}", is_garbage=True)
+            return ProviderFault(f"the reply is not valid: {error}", is_garbage=True)
         pace.succeeded()
         self.trouble = ""
         return value
 
-    async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | Fault:
+    async def _heard(self, call: _Call, pace: Pace, limit_s: float) -> Response | ProviderFault:
         """Send the request and wait for the response; time in the server's queue does not count towards the limits."""
         endpoint = call.endpoint
 
@@ -216,7 +220,7 @@ class Posting:
             while not sending.done():
                 left_s = call.sent_at + in_line_s() + limit_s - self._clock.now()
                 if left_s <= 0:
-                    return Fault(f"no answer within {round(in_line_s() + limit_s, 1):g} s", is_lost=True)
+                    return ProviderFault(f"no answer within {round(in_line_s() + limit_s, 1):g} s", is_lost=True)
                 await asyncio.wait((sending,), timeout=left_s)
             return sending.result()
         finally:
@@ -225,14 +229,14 @@ class Posting:
                 sending.cancel()
                 await asyncio.wait((sending,))
 
-    def _backoff_s(self, fault: Fault, call: _Call, pace: Pace) -> float:
+    def _backoff_s(self, fault: ProviderFault, call: _Call, pace: Pace) -> float:
         """A random wait (full jitter), so that requests that failed together are not retried together."""
         # If others get replies, the server is not down but full, and the pace already handles that.
         is_only_full = fault.is_overload and pace.succeeded_at >= call.sent_at
         longest_s = LONGEST_BACKOFF_WHEN_FULL_S if is_only_full else LONGEST_BACKOFF_S
         return self._rng.uniform(0, min(longest_s, FIRST_BACKOFF_S * 2 ** min(call.backoffs, 10)))
 
-    def _refused(self, response: Response, status: int, pace: Pace, sent_at: float) -> Fault:
+    def _refused(self, response: Response, status: int, pace: Pace, sent_at: float) -> ProviderFault:
         fault = fault_of_status(
             status, response.headers, response.text, self._clock.wall(), is_sent_with_200=response.status == 200
         )
@@ -242,7 +246,7 @@ class Posting:
             pace.shut_for(fault.wait_s + self._rng.uniform(0, fault.wait_s / 10), fault)
         return fault
 
-    async def _wait_after(self, fault: Fault, call: _Call, pace: Pace) -> None:
+    async def _wait_after(self, fault: ProviderFault, call: _Call, pace: Pace) -> None:
         """Wait until the next attempt; raise if there is none."""
         call.fault = fault
         self.trouble = call.described(fault)
@@ -286,7 +290,9 @@ class Sender:
         }
         self._session: Any = None
 
-    async def send(self, url: str, headers: Mapping[str, str], body: bytes, connect_s: float) -> Response | Fault:
+    async def send(
+        self, url: str, headers: Mapping[str, str], body: bytes, connect_s: float
+    ) -> Response | ProviderFault:
         """Send one request. `connect_s` limits only the connection, not the reply."""
         import aiohttp  # lazy: slow to import
 
@@ -308,15 +314,17 @@ class Sender:
             ) as response:
                 return await _read(response)
         except aiohttp.InvalidURL as error:
-            return Fault(f"not a valid URL: {error}", may_pass=False)
+            return ProviderFault(f"not a valid URL: {error}", may_pass=False)
         except aiohttp.ClientConnectorCertificateError as error:
-            return Fault(f"the certificate of {error.host} cannot be trusted", may_pass=False)
+            return ProviderFault(f"the certificate of {error.host} cannot be trusted", may_pass=False)
         except aiohttp.ClientConnectorError as error:
-            return Fault(f"no connection to {error.host}:{error.port} ({error.os_error.strerror or error.os_error})")
+            return ProviderFault(
+                f"no connection to {error.host}:{error.port} ({error.os_error.strerror or error.os_error})"
+            )
         except aiohttp.ConnectionTimeoutError:
-            return Fault(f"no connection within {round(connect_s, 1):g} s")
+            return ProviderFault(f"no connection within {round(connect_s, 1):g} s")
         except (aiohttp.ClientError, OSError) as error:
-            return Fault(f"the connection broke: {error or type(error).__name__}", is_lost=True)
+            return ProviderFault(f"the connection broke: {error or type(error).__name__}", is_lost=True)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -337,15 +345,15 @@ def _is_among(host: str, listed: str) -> bool:
     return "*" in names or any(host == name or host.endswith(f".{name}") for name in names)
 
 
-async def _read(response: Any) -> Response | Fault:
+async def _read(response: Any) -> Response | ProviderFault:
     body = bytearray()
     async for chunk in response.content.iter_chunked(65536):
         body += chunk
         if len(body) > LARGEST_BYTES:
-            return Fault(f"the reply is larger than {LARGEST_BYTES // 1024**2} MB", is_garbage=True)
+            return ProviderFault(f"the reply is larger than {LARGEST_BYTES // 1024**2} MB", is_garbage=True)
     try:
         return Response(response.status, response.headers, body.decode())
     except UnicodeDecodeError:
         if response.status == 200:
-            return Fault("the reply is not UTF-8 text", is_garbage=True)
+            return ProviderFault("the reply is not UTF-8 text", is_garbage=True)
         return Response(response.status, response.headers, body.decode(errors="replace"))

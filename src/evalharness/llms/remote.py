@@ -61,7 +61,7 @@ class RemoteLlm(Llm):
                     raise
             self.refused.add(refused)
             if refused in LEFT_OUT:
-                access.note(left_out(self.name, refused))
+                access.note(field_left_out(self.name, refused))
 
 
 # Fields that a server does not support: detected once, and left out from then on.
@@ -97,12 +97,12 @@ def refused_field(error: ModelUnavailable, sent: Container[str], words_for: Mapp
     return None
 
 
-def left_out(model: str, field: str) -> Finding:
+def field_left_out(model: str, field: str) -> Finding:
     """A note for the report: the model did not receive a field that was set."""
     return finding("model.field_left_out", "warning", model=model, field=field)
 
 
-def in_words(schema: Mapping[str, object], text: str) -> str:
+def with_schema(schema: Mapping[str, object], text: str) -> str:
     """For servers that do not enforce a schema: append it to the text, because models follow the end of a text best."""
     asked = "Reply with one JSON object that is valid under this JSON Schema, and nothing else:"
     return f"{text}\n\n{asked}\n{json.dumps(schema, ensure_ascii=False)}"

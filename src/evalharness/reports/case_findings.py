@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.report import FLAKY_FROM, CaseItem, FlakyCase, Recommendation, Report
-from evalharness.reports.figures import Line
+from evalharness.reports.figures import FigureLine
 from evalharness.reports.words import say
 
 NAMED = 3
@@ -24,7 +24,7 @@ FLAGS = {
 """The most telling first."""
 
 
-def flaky(report: Report) -> Iterator[Line]:
+def flaky(report: Report) -> Iterator[FigureLine]:
     """Those that flip often, and those that flip less often; none that never does."""
     held = report.gate.quarantined if report.gate else ()
     often = [case for case in report.flaky if case.counts_as_flaky]
@@ -37,9 +37,9 @@ def flaky(report: Report) -> Iterator[Line]:
         basis = "this run" if runs == 1 else f"up to {runs} comparable runs"
         few = "; above 50 % only because trials are few" if report.flaky[0].flip_rate > 0.5 else ""
         small = f"(chance that two trials of a case disagree, unbiased, over {basis}{few})"
-        yield Line("flaky", " – ".join(parts), small)
+        yield FigureLine("flaky", " – ".join(parts), small)
     if held:
-        yield Line("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
+        yield FigureLine("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
 
 
 def _cases(cases: Sequence[FlakyCase], sign: str) -> str:
@@ -47,7 +47,7 @@ def _cases(cases: Sequence[FlakyCase], sign: str) -> str:
     return f"{count(len(cases), 'case')} (flip rate {sign} {percent(FLAKY_FROM)}): {listed}"
 
 
-def items(report: Report) -> Iterator[Line]:
+def items(report: Report) -> Iterator[FigureLine]:
     """Only the cases that deserve a look."""
     found = report.items
     if found is None:
@@ -57,28 +57,30 @@ def items(report: Report) -> Iterator[Line]:
     looks = f"{count(len(flagged), 'case')} may deserve a look" if flagged else "no case stands out"
     reliability = "not known" if found.reliability is None else f"{found.reliability:.2f}"
     small = f"(Cronbach's alpha {reliability}, newest run of each that tried most cases)"
-    yield Line("items", f"{targets} tried these cases: {looks}", small)
-    yield from (Line("", _item(case)) for case in flagged[:MOST_ITEMS])
+    yield FigureLine("items", f"{targets} tried these cases: {looks}", small)
+    yield from (FigureLine("", _item(case)) for case in flagged[:MOST_ITEMS])
     if len(flagged) > MOST_ITEMS:
-        yield Line("", f"… and {count(len(flagged) - MOST_ITEMS, 'more case')}")
+        yield FigureLine("", f"… and {count(len(flagged) - MOST_ITEMS, 'more case')}")
 
 
-def advice(report: Report) -> Iterator[Line]:
+def advice(report: Report) -> Iterator[FigureLine]:
     for position, found in enumerate(_first_of_all_kinds(report.recommendations)):
-        yield Line("" if position else "advice", say(found.finding), f"({_listed(found.cases)})" if found.cases else "")
+        yield FigureLine(
+            "" if position else "advice", say(found.finding), f"({_listed(found.cases)})" if found.cases else ""
+        )
     if len(report.recommendations) > MOST_ADVICE:
-        yield Line("", f"… and {len(report.recommendations) - MOST_ADVICE:,} more in --json")
+        yield FigureLine("", f"… and {len(report.recommendations) - MOST_ADVICE:,} more in --json")
 
 
-def selftested(report: Report) -> Iterator[Line]:
+def selftested(report: Report) -> Iterator[FigureLine]:
     """The mark of an unsound suite; that it is sound is no news."""
     unsound = report.selftest.unsound if report.selftest else ()
     if unsound:
         number = len({str(found.params.get("case")) for found in unsound})
-        yield Line("selftest", f"UNSOUND: {count(number, 'case')} cannot be relied on: {say(unsound[0])}")
-    yield from (Line("", say(found)) for found in unsound[1:NAMED])
+        yield FigureLine("selftest", f"UNSOUND: {count(number, 'case')} cannot be relied on: {say(unsound[0])}")
+    yield from (FigureLine("", say(found)) for found in unsound[1:NAMED])
     if len(unsound) > NAMED:
-        yield Line("", f"… and {len(unsound) - NAMED:,} more in --json")
+        yield FigureLine("", f"… and {len(unsound) - NAMED:,} more in --json")
 
 
 def _first_of_all_kinds(given: Sequence[Recommendation]) -> list[Recommendation]:

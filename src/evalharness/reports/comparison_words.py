@@ -142,7 +142,7 @@ def critical_lost(cases: Sequence[str], number: int, verdict: str, why: str) -> 
     return f"critical cases {moved} ({listed(cases, number)}): {why}"
 
 
-def left_out(changed: int, removed: int, unjudged: int, added: int, compared: int) -> str:
+def left_out_text(changed: int, removed: int, unjudged: int, added: int, compared: int) -> str:
     """`1 of 20 cases changed, 2 only in the old run; compared on 17`."""
     gone = ((changed, "changed"), (removed, "only in the old run"), (unjudged, "not judged in both"))
     before = count(compared + changed + removed + unjudged, "case")
@@ -243,7 +243,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "comparison.figures_missing": figures_missing,
         "comparison.no_ratio": no_ratio,
         "comparison.risen": risen,
-        "comparison.left_out": left_out,
+        "comparison.left_out": left_out_text,
         "comparison.refused": lambda message, hint: f"{message}; {hint}" if hint else message,
         "comparison.two_suites": "these are runs of different suites: {old} and {new}",
         "comparison.first_answers": (

@@ -18,16 +18,16 @@ HIGH_SCORE = 0.9
 """Of a failed case: it needs a word of explanation."""
 
 
-class Line(NamedTuple):
+class FigureLine(NamedTuple):
     label: str
     text: str
     small: str = ""
 
 
-def figures(report: Report) -> Iterator[Line]:
+def figures(report: Report) -> Iterator[FigureLine]:
     yield from _rates(report)
     if report.sequential is not None:
-        yield Line("sequential", *outcome_of(report.sequential))
+        yield FigureLine("sequential", *outcome_of(report.sequential))
     yield from _tries(report)
     yield from _errors(report)
     yield from _groups("category", report.summary.by_category)
@@ -37,16 +37,16 @@ def figures(report: Report) -> Iterator[Line]:
     yield from _judges(report)
 
 
-def _rates(report: Report) -> Iterator[Line]:
+def _rates(report: Report) -> Iterator[FigureLine]:
     rate = report.measurements.get("pass_rate")
     if rate is None:
         trials = report.summary.trials
         why = "every judged case weighs 0" if trials.passed + trials.failed else "no trial was judged"
-        yield Line("pass rate", f"none: {why}")
+        yield FigureLine("pass rate", f"none: {why}")
         return
     by_weight = ["cases by weight"] if len({case.weight for case in report.cases}) > 1 else []
     basis = [*(by_weight if report.sequential is None else ()), _basis(rate)]  # one that may stop early counts trials
-    yield Line("pass rate", "   ".join(with_interval(rate)), f"({', '.join(basis)})")
+    yield FigureLine("pass rate", "   ".join(with_interval(rate)), f"({', '.join(basis)})")
     score = report.measurements.get("score")
     if score is not None and with_interval(score) != with_interval(rate):
         basis = [*by_weight, _basis(score)]
@@ -54,11 +54,13 @@ def _rates(report: Report) -> Iterator[Line]:
         text = "   ".join(with_interval(score))
         if any(case.state == "failed" and (case.score or 0) >= HIGH_SCORE for case in report.cases):
             basis.append("failed cases keep the score of what was measured")
-        yield Line("score", f"{text}{lacking}", f"({', '.join(['mean over cases', *basis])})")
+        yield FigureLine("score", f"{text}{lacking}", f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and with_interval(first) != with_interval(rate):
         retried = ["only first answers count here"] if report.metadata.retry_failed else []
-        yield Line("pass@1", "   ".join(with_interval(first)), f"({'; '.join([*retried, *by_weight, _basis(first)])})")
+        yield FigureLine(
+            "pass@1", "   ".join(with_interval(first)), f"({'; '.join([*retried, *by_weight, _basis(first)])})"
+        )
 
 
 def _basis(found: Measurement) -> str:
@@ -77,19 +79,19 @@ def _sample(found: Measurement) -> str:
     return ", ".join([*method, count(found.n_cases, "case"), count(found.n_trials, "trial")])
 
 
-def _tries(report: Report) -> Iterator[Line]:
+def _tries(report: Report) -> Iterator[FigureLine]:
     """Per k: the chance that one of k trials passes, and that all do. That nothing was judged is said already."""
     if "pass_rate" not in report.measurements:
         return
     for k in sorted(int(name.removeprefix("pass_at_")) for name in report.metrics if name.startswith("pass_at_")):
         at, hat = report.measurements.get(f"pass_at_{k}"), report.measurements.get(f"pass_hat_{k}")
         if at is None or hat is None:
-            yield Line(f"in {k} tries" if k > 1 else "pass@1", f"not known: {_unknown(report, k)}")
+            yield FigureLine(f"in {k} tries" if k > 1 else "pass@1", f"not known: {_unknown(report, k)}")
         elif k > 1:
             one, every = (f"{with_interval(found)[0]} ({interval_of(found)})" for found in (at, hat))
             text = f"at least one passes {one}   all pass {every}"
             level = f"{at.level * 100:.0f} % intervals"
-            yield Line(f"in {k} tries", text, f"(pass@{k}, pass^{k}, unbiased; {level}: {_sample(at)})")
+            yield FigureLine(f"in {k} tries", text, f"(pass@{k}, pass^{k}, unbiased; {level}: {_sample(at)})")
 
 
 def _unknown(report: Report, k: int) -> str:
@@ -104,24 +106,26 @@ def _unknown(report: Report, k: int) -> str:
     return f"{short:,} of {count(len(counted), 'case')} {'has' if short == 1 else 'have'} {fewer}"
 
 
-def _errors(report: Report) -> Iterator[Line]:
+def _errors(report: Report) -> Iterator[FigureLine]:
     bounds = report.error_bounds
     if bounds is not None and "pass_rate" not in report.measurements:
-        yield Line("errors", f"{count(bounds.trials, 'trial')} could not be judged, so the pass rate may be anything")
+        yield FigureLine(
+            "errors", f"{count(bounds.trials, 'trial')} could not be judged, so the pass rate may be anything"
+        )
     elif bounds is not None:
         low, high = percent(bounds.pass_rate_if_failed), percent(bounds.pass_rate_if_passed)
         each = "it" if bounds.trials == 1 else "all"
         text = f"{count(bounds.trials, 'trial')} could not be judged: had {each} failed, the pass rate would be {low}"
-        yield Line("errors", f"{text}; had {each} passed, {high}")
+        yield FigureLine("errors", f"{text}; had {each} passed, {high}")
 
 
-def _groups(label: str, groups: Mapping[str, Group]) -> Iterator[Line]:
+def _groups(label: str, groups: Mapping[str, Group]) -> Iterator[FigureLine]:
     for position, (name, group) in enumerate(groups.items() if len(groups) > 1 else ()):
         cases = f"{group.passed} of {count(group.total, 'case')} passed"
         rate, basis = "–" if group.pass_rate is None else percent(group.pass_rate), ""
         if group.measurement is not None:
             rate, basis = "   ".join(with_interval(group.measurement)), f"({_basis(group.measurement)})"
-        yield Line(label if position == 0 else "", f"{name}: {cases}, pass rate {rate}", basis)
+        yield FigureLine(label if position == 0 else "", f"{name}: {cases}, pass rate {rate}", basis)
 
 
 def _easiest_first(groups: Mapping[str, Group]) -> dict[str, Group]:
@@ -130,17 +134,17 @@ def _easiest_first(groups: Mapping[str, Group]) -> dict[str, Group]:
     return {name: groups[name] for name in (*known, *(each for each in groups if each not in known))}
 
 
-def _latency(report: Report) -> Iterator[Line]:
+def _latency(report: Report) -> Iterator[FigureLine]:
     found = report.measurements.get("latency_s")
     if found is not None and found.n_cases > 1:
         timed = [case for case in report.cases if case.duration_s is not None]
-        yield Line("latency", _median(found, duration), _basis_of_median(found, timed))
+        yield FigureLine("latency", _median(found, duration), _basis_of_median(found, timed))
     slow = [f"{t.case_id}#{t.index + 1} {duration(t.duration_s)}" for t in report.slowest]
     if slow:
-        yield Line("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
+        yield FigureLine("slowest", "   ".join(slow), f"(whole run {duration(report.metadata.duration_seconds)})")
 
 
-def _cost(report: Report) -> Iterator[Line]:
+def _cost(report: Report) -> Iterator[FigureLine]:
     found, trials = report.measurements.get("cost_usd"), report.summary.trials
     judged = trials.passed + trials.failed
     unstated = judged - (found.n_trials if found else 0)
@@ -153,12 +157,12 @@ def _cost(report: Report) -> Iterator[Line]:
         parts.append(f"a trial: {_median(found, money)}")
         basis = _basis_of_median(found, [case for case in report.cases if case.cost_usd is not None])
     if parts:
-        yield Line("cost", "   ".join(parts), basis)
+        yield FigureLine("cost", "   ".join(parts), basis)
 
 
-def _judges(report: Report) -> Iterator[Line]:
+def _judges(report: Report) -> Iterator[FigureLine]:
     for position, took in enumerate(report.judging):
-        yield Line("judges" if position == 0 else "", judging_text(took))
+        yield FigureLine("judges" if position == 0 else "", judging_text(took))
 
 
 def is_sure(found: Measurement) -> bool:

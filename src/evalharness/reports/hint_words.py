@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from evalharness.errors import one_word
-from evalharness.reports.wording import Words, removal_command, shortened
+from evalharness.reports.wording import Words, first_names, removal_command
 
 
 def _give_variables(names: Sequence[str]) -> str:
@@ -121,7 +121,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.name_target": "add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle",
         "hint.key_as_variable": "--target 'https://…?key={{{{api_key}}}}' --var api_key=…",
         "hint.choose_target": lambda targets, number: (
-            f"choose one of its `targets:` with --target NAME: {shortened([*map(one_word, targets)], number)}"
+            f"choose one of its `targets:` with --target NAME: {first_names([*map(one_word, targets)], number)}"
         ),
         "hint.finished_run": "name a run that came to its end, or mend this one: eval-harness resume RUN",
         "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline RUN",

@@ -25,7 +25,7 @@ class PlanReport:
         if plan.is_possible:
             self._table(plan)
         self._screen.say()
-        for label, text in advice(plan):
+        for label, text in plan_advice(plan):
             self._screen.line(label, text)
 
     def _table(self, plan: TrialPlan) -> None:
@@ -41,7 +41,7 @@ class PlanReport:
         self._screen.table(headings, [_cells(row, plan) for row in plan.rows])
 
 
-def advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
+def plan_advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     """What to do, in sentences: for these cases, for others like them, and when more trials are in vain."""
     best, effect = plan.recommended, points(plan.effect)
     if not plan.is_possible:

@@ -141,7 +141,7 @@ def write_reports(paths: Iterable[Path], runs: Sequence[ReportedRun], presentati
         _write(path, _reporter_for(path), runs, presentation)
 
 
-def write_report(path: Path, run: ReportedRun, presentation: Presentation, name: str | None = None) -> None:
+def write_report_file(path: Path, run: ReportedRun, presentation: Presentation, name: str | None = None) -> None:
     """One that was not checked before; `name` chooses the reporter whatever the file's ending."""
     reporter = _reporter_for(path) if name is None else registry.build_reporter(name)
     _check_output(path, reporter)

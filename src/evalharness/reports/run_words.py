@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from evalharness.domain.grade import Judging
 from evalharness.domain.plain_numbers import count, spent_of
-from evalharness.reports.wording import Words, judging_text, listed, money, shortened
+from evalharness.reports.wording import Words, first_names, judging_text, listed, money
 
 
 def _spend_cap(pending: int, awaiting: int) -> str:
@@ -78,12 +78,12 @@ def _cases_changed(changes: Sequence[tuple[str, str, str]], number: int) -> str:
     if not number:
         return "no case changed"
     shown = [f"{case_id} {was} → {now}" for case_id, was, now in changes]
-    return f"{count(number, 'case')} changed: {shortened(shown, number)}"
+    return f"{count(number, 'case')} changed: {first_names(shown, number)}"
 
 
 def _on_redacted_text(trials: int, cases: Sequence[str], number: int) -> str:
     graded = f"{count(trials, 'trial')} graded on redacted text, because secrets are not stored"
-    return f"{graded}: {shortened(cases, number)}"
+    return f"{graded}: {first_names(cases, number)}"
 
 
 def _left_out(why: str, cases: Sequence[str], number: int) -> str:
@@ -92,7 +92,7 @@ def _left_out(why: str, cases: Sequence[str], number: int) -> str:
 
 def _unmatched(dataset: str, places: Sequence[str], number: int, has_variants: bool) -> str:
     whose = "case or variant" if has_variants else "case"
-    return f"{count(number, 'artifact')} of no {whose} of {dataset}, left out: {shortened(places, number)}"
+    return f"{count(number, 'artifact')} of no {whose} of {dataset}, left out: {first_names(places, number)}"
 
 
 def _waiting(judge: str, answered: int, heard: str) -> str:
@@ -155,7 +155,8 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "artifacts.missing": lambda cases, number: f"cases without an artifact, left out: {listed(cases, number)}",
         "artifacts.unmatched": _unmatched,
         "artifacts.without_variant": lambda places, number, runs: (
-            f"{count(number, 'artifact')} without a variant, graded in each of {runs} runs: {shortened(places, number)}"
+            f"{count(number, 'artifact')} without a variant, graded in each of {runs} runs: "
+            f"{first_names(places, number)}"
         ),
         "capture.not_passed": (
             "{case}: trial {trial} did not pass ({state}), and from now on its answer is the one that passes"

@@ -104,7 +104,7 @@ def listed(names: Sequence[str], number: int) -> str:
     return ", ".join(names) + (f" and {number - len(names):,} more" if number > len(names) else "")
 
 
-def shortened(names: Sequence[str], number: int) -> str:
+def first_names(names: Sequence[str], number: int) -> str:
     """The same, where it matters little how many more there are."""
     return ", ".join(names) + (" …" if number > len(names) else "")
 

@@ -173,12 +173,14 @@ class Bubblewrap(Sandbox, SandboxSession):
             descriptors.append(bubblewrap_command.memory_file(held, self._filter))
             flags += ["--seccomp", str(descriptors[-1])]
         descriptors.append(
-            bubblewrap_command.memory_file(held, bubblewrap_command.pack([*flags, *bubblewrap_command.LAST]))
+            bubblewrap_command.memory_file(
+                held, bubblewrap_command.packed_arguments([*flags, *bubblewrap_command.LAST])
+            )
         )
         enter = ("/bin/sh", "-c", bubblewrap_command.ENTER, "sh", *map(str, group.folders if group else ()), "--")
         drop = await asyncio.to_thread(_dropping, mounts) if os.geteuid() == 0 else ()
         isolate = ("/usr/bin/bwrap", "--args", str(descriptors[-1]), "--")
-        bounded = bubblewrap_command.bounded(request.limits, counts_processes=group is None)
+        bounded = bubblewrap_command.resource_limits(request.limits, counts_processes=group is None)
         return (*enter, *drop, *bounded, *isolate, *request.argv), descriptors
 
     def _folders_for(self, request: ProcessRequest) -> tuple[str, ...]:

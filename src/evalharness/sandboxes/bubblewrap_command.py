@@ -115,7 +115,7 @@ def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[st
         yield from ("--setenv", name, value)
 
 
-def bounded(limits: Limits, *, counts_processes: bool) -> list[str]:
+def resource_limits(limits: Limits, *, counts_processes: bool) -> list[str]:
     """Limits that child processes inherit; limits for all processes together are in `cgroups.py` and `family_use.py`.
 
     They are set before bubblewrap starts, so that bubblewrap itself starts the program and can report whether that
@@ -180,7 +180,7 @@ def check_program(request: ProcessRequest, mounts: Iterable[Mount]) -> None:
     )
 
 
-def pack(flags: Iterable[str]) -> bytes:
+def packed_arguments(flags: Iterable[str]) -> bytes:
     """The flags in the format of `--args`."""
     return b"".join(os.fsencode(flag) + b"\0" for flag in flags)
 

@@ -22,7 +22,7 @@ _SWEEPS = 100
 _PAUSE_S = 0.02
 
 
-class Guard:
+class ProcessGuard:
     """Started once per sandbox, before its first process."""
 
     def __init__(self, marks: range) -> None:

@@ -18,7 +18,7 @@ from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import process_tree
-from evalharness.sandboxes.guard import Guard
+from evalharness.sandboxes.guard import ProcessGuard
 from evalharness.sandboxes.running_process import RunningProcess
 
 Watch = Callable[[int], Awaitable[Ended]]
@@ -36,7 +36,7 @@ class NoSandbox(Sandbox, SandboxSession):
         self._marks = process_tree.new_marks()
         self._unused_marks = iter(self._marks)
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
-        self._guard: Guard | None = None
+        self._guard: ProcessGuard | None = None
         self._looks_around = False
         self._has_started_any = False
 
@@ -132,9 +132,9 @@ async def _watched(running: RunningProcess, watch: Watch | None) -> AsyncIterato
         watching.result()  # raises its exception
 
 
-def _guard(marks: range) -> Guard:
+def _guard(marks: range) -> ProcessGuard:
     try:
-        return Guard(marks)
+        return ProcessGuard(marks)
     except OSError as error:
         raise TargetUnavailable(f"cannot start a process: {error}") from error
 

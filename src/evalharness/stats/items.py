@@ -38,7 +38,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemAnalysis:
+class ItemFigures:
     """`reliability` is Cronbach's alpha (KR-20 for pass/fail) over the cases that all targets were tried on."""
 
     items: tuple[Item, ...]
@@ -46,7 +46,7 @@ class ItemAnalysis:
     targets: int
 
 
-def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemAnalysis | None:
+def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemFigures | None:
     """Analyse the cases, from one mapping of case to share passed per target; None with fewer than five targets.
 
     A case that fewer than five targets were tried on is left out.
@@ -64,7 +64,7 @@ def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemAnalys
         totals = [math.fsum(shares[case] for case in shared) for shares in members]
         found |= {case: _item(case, members, totals, len(shared)) for case in shared if tried[case] == group}
     everywhere = [case for case in cases if len(tried[case]) == len(shares_by_target)]
-    return ItemAnalysis(
+    return ItemFigures(
         tuple(found[case] for case in cases if case in found),
         _reliability(everywhere, shares_by_target),
         len(shares_by_target),

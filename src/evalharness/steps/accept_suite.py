@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from evalharness.contracts.store import SuiteStore
 from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.errors import UsageError
-from evalharness.formats.problems import in_words
+from evalharness.formats.problems import problems_text
 from evalharness.formats.task_suites import reader as task_suites
 from evalharness.formats.task_suites.records import EvalSuite
 from evalharness.formats.workflow_datasets import reader as workflow_datasets
@@ -35,7 +35,7 @@ def _as_suite(suite: BaseModel) -> Suite:
         if isinstance(suite, EvalSuite):
             return task_suites.suite_of(suite)
     except ValidationError as error:
-        raise UsageError(f"this {type(suite).__name__} is no suite: {in_words(error, Suite)}") from None
+        raise UsageError(f"this {type(suite).__name__} is no suite: {problems_text(error, Suite)}") from None
     if isinstance(suite, Suite):
         return suite
     kind = type(suite).__name__

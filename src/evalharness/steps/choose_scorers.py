@@ -21,7 +21,7 @@ from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec, function_name
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, UsageError
-from evalharness.formats.problems import in_words
+from evalharness.formats.problems import problems_text
 from evalharness.steps.judge_outputs import OutputJudge
 from evalharness.values.json_value import Json
 
@@ -82,7 +82,7 @@ def _checked(spec: GraderSpec, written: str) -> GraderSpec:
     try:
         registry.parse_options("grader", spec)
     except ValidationError as error:
-        raise UsageError(f"scorer {written}: {in_words(error, options)}", hint=SYNTAX) from None
+        raise UsageError(f"scorer {written}: {problems_text(error, options)}", hint=SYNTAX) from None
     return spec
 
 

@@ -13,7 +13,7 @@ from evalharness.documents.session import EvalCriteria, Session, moment_of
 from evalharness.documents.session_checks import size_class, summarise_results
 from evalharness.documents.session_repeats import diagnose_repeats
 from evalharness.documents.session_results import NOT_RUN, AssertionResult, Config, EvalRun, Result, SessionCheck
-from evalharness.domain.case import Case, recorded, session_file
+from evalharness.domain.case import Case, session_file, session_record
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
@@ -119,7 +119,7 @@ class _Asked:
             session = session_from_events(transcript.events, self.title, self.questions, **about)
         else:
             session = session_from_transcript(transcript, self.questions, **about)
-        kept = recorded(self.case)
+        kept = session_record(self.case)
         changes: dict[str, Json] = {"title": self.title, "input_id": str(kept.get("id", ""))}
         if "evals" in kept:
             changes["evals"] = EvalCriteria.model_validate(kept["evals"])

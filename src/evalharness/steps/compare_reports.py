@@ -68,13 +68,13 @@ def _reported_gate(found: FoundReport) -> Gate:
         ) from None
 
 
-def asked_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
+def overridden_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
     """That of a gate, with the fields that are asked for in place of its own."""
     return RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
 
 
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:
-    rule = asked_rule(gate, asked)
+    rule = overridden_rule(gate, asked)
     ignored = gate.quarantined_on(today)
     return compare(old.reports, new.report, rule, old_source=old.source, new_source=new.source, ignored=ignored)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution, UnderWay
-from evalharness.contracts.executor import RunSpec, Session, WorkUnit
+from evalharness.contracts.executor import ExecutorSession, RunSpec, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.finding import Finding
@@ -41,7 +41,7 @@ from evalharness.version import VERSION
 @asynccontextmanager
 async def opened(
     prepared: Sequence[PreparedRun], context: Context, execution: Execution
-) -> AsyncIterator[list[Session]]:
+) -> AsyncIterator[list[ExecutorSession]]:
     """The parts of all these runs, or of none: before anything is stored or started."""
     open_parts = AsyncExitStack()
     cache = context.store.judge_cache
@@ -75,7 +75,7 @@ class Driven:
 
 async def drive(
     item: PreparedRun,
-    session: Session,
+    session: ExecutorSession,
     units: Iterator[WorkUnit],
     context: Context,
     execution: Execution,
@@ -118,7 +118,7 @@ async def drive(
     return Driven(stopped, driver.given_up, time.monotonic() - began)
 
 
-async def execute(prepared: Sequence[PreparedRun], sessions: Sequence[Session], context: Context,
+async def execute(prepared: Sequence[PreparedRun], sessions: Sequence[ExecutorSession], context: Context,
                   execution: Execution) -> list[Run]:  # fmt: skip
     """One run after the other; the reports are stored. A run that is not reached stays pending."""
     ended: list[Run] = []
@@ -146,7 +146,7 @@ def keep_spent(item: PreparedRun, store: Store) -> None:
 
 
 async def _execute_one(
-    item: PreparedRun, session: Session, context: Context, execution: Execution, *, is_last: bool
+    item: PreparedRun, session: ExecutorSession, context: Context, execution: Execution, *, is_last: bool
 ) -> Run:
     """`is_last` of all that share its budget."""
     run, store = item.run, context.store

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import finding
-from evalharness.domain.report import Report, RunMetadata, Summary
+from evalharness.domain.report import Report, RunMetadata, RunSummary
 from evalharness.domain.run import Run
 from evalharness.domain.stored import Baseline, RunOutline
 from evalharness.engine.measuring.summary import case_results
@@ -200,5 +200,5 @@ def _unfinished(run: Run) -> Report:
         verdict="INTERRUPTED",
         exit_code=130,
         why=finding("run.not_finished", "error"),
-        summary=Summary(total_evals=len(run.suite.cases), pending=len(run.suite.cases)),
+        summary=RunSummary(total_evals=len(run.suite.cases), pending=len(run.suite.cases)),
     )

@@ -25,7 +25,7 @@ def find_suites(store: SuiteStore, named: Iterable[str], format_name: str | None
     for name in named:
         for file in _meant_by(store, name, format_name):
             found.setdefault(file.path.resolve(), file)
-    return checked(list(found.values()))
+    return without_errors(list(found.values()))
 
 
 def find_suite(store: SuiteStore, named: str) -> Suite:
@@ -88,14 +88,14 @@ def _files_beside(path: Path) -> Iterator[str]:
 
 def load_suite(path: str | Path) -> Suite:
     """One suite file; raises InvalidFile with all its problems."""
-    return checked([load_file(Path(path))])[0].suite  # type: ignore[return-value]
+    return without_errors([load_file(Path(path))])[0].suite  # type: ignore[return-value]
 
 
 def load_suites(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
-    return checked(load_paths(paths, format_name))
+    return without_errors(load_paths(paths, format_name))
 
 
-def checked(loaded: list[LoadedFile]) -> list[LoadedFile]:
+def without_errors(loaded: list[LoadedFile]) -> list[LoadedFile]:
     """The same files, unless one of them has an error."""
     problems = [problem for file in loaded for problem in file.problems]
     if any(problem.severity == "error" for problem in problems):

@@ -15,7 +15,7 @@ from evalharness.domain.finding_codes import Code
 from evalharness.domain.run import CaseLock, Run, RunLock
 from evalharness.domain.suite import LoadedFile, Selection, Suite
 from evalharness.engine.planning.planned_cases import Variables, filled_case, select_cases
-from evalharness.engine.running.regraded_trial import NO_VERDICT, REDACTION_MARK, asks_the_same
+from evalharness.engine.running.regraded_trial import NO_VERDICT, REDACTION_MARK, answer_still_fits
 from evalharness.errors import NothingSelected
 from evalharness.reports.words import say
 from evalharness.settings import Settings
@@ -26,7 +26,7 @@ from evalharness.values.json_value import Json
 SHOWN_IDS = 5
 
 
-class Asked(Protocol):
+class GradingRequest(Protocol):
     """What a request says about the cases to grade."""
 
     @property
@@ -55,7 +55,7 @@ def stored_suite(run: Run) -> Suite:
 def match_cases(
     run: Run,
     file: LoadedFile | None,
-    asked: Asked,
+    asked: GradingRequest,
     redact: Callable[[Json], Json],
     settings: Settings,
 ) -> Matched:
@@ -73,7 +73,7 @@ def match_cases(
     def is_as_it_was(case: Case) -> bool:
         old = filled_case(answered[case.id], run.suite, public)
         new = filled_case(case, suite, variables.public())
-        return asks_the_same(old, new, run.lock.cases[case.id], file.root, redact)
+        return answer_still_fits(old, new, run.lock.cases[case.id], file.root, redact)
 
     met = [case for case in chosen.cases if case.id in answered]
     same = [case for case in met if is_as_it_was(case)]

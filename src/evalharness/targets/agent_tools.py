@@ -86,11 +86,11 @@ class AgentTools:
         if problem := why_not_json(returned):
             return ToolCall(name=request.name, arguments=arguments, error=f"the tool returned {problem}")
         is_bounded = is_built_in and not isinstance(returned, str)
-        result = returned if is_bounded else bounded(returned, context.longest_result)
+        result = returned if is_bounded else bounded_result(returned, context.longest_result)
         return ToolCall(name=request.name, arguments=arguments, result=result)
 
 
-def bounded(result: Json, longest: int) -> Json:
+def bounded_result(result: Json, longest: int) -> Json:
     text = as_text(result)
     return result if len(text) <= longest and not isinstance(result, str) else cut(text, longest)
 

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ValidationError
 
 from evalharness import registry
 from evalharness.documents.artifact import EvalArtifact, looks_like_artifact, parse_artifact
-from evalharness.documents.artifact_view import answer_of
+from evalharness.documents.artifact_view import artifact_answer
 from evalharness.domain.case import as_text
 from evalharness.domain.process import ProcessResult
 from evalharness.domain.transcript import ENDED_WITH_ERROR, FIGURES, Answer, Transcript, errors_of, wrong_shape
@@ -126,7 +126,7 @@ def recognised_form(text: str, *, is_cut: bool = False) -> ResultForm | None:
 def _answer_in(value: Any, evidence: Transcript | None) -> Answer:
     """What an artifact says, as an answer."""
     try:
-        return answer_of(parse_artifact(value))
+        return artifact_answer(parse_artifact(value))
     except ValueError as error:
         raise TargetFailed(f"the answer is not an artifact: {error}", evidence=evidence) from None
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
-from evalharness.documents.artifact_view import answer_of
+from evalharness.documents.artifact_view import artifact_answer
 from evalharness.domain.options import Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
@@ -77,7 +77,7 @@ class ArtifactTarget(Target):
         if task.index >= len(found):
             number = f"{len(found)} artifacts" if len(found) > 1 else "1 artifact"
             raise TrialSkipped(f"{self._file.name} holds {number} of {case}, not more")
-        return Transcript(**answer_of(found[task.index].artifact).given())
+        return Transcript(**artifact_answer(found[task.index].artifact).given())
 
     def _artifacts_of(self, case_id: str, variant: str) -> Sequence[StoredArtifact]:
         if self.options.case:

@@ -28,7 +28,7 @@ class Dialogue:
         self._llm = llm
         self._request = request
         self._messages = list(request.messages)
-        self._kept = [kept(message) for message in request.messages]
+        self._kept = [kept_message(message) for message in request.messages]
         self._replies: list[ChatReply] = []
         self._calls: list[ToolCall] = []
 
@@ -54,7 +54,7 @@ class Dialogue:
 
     def say(self, *messages: ChatMessage) -> None:
         self._messages += messages
-        self._kept += map(kept, messages)
+        self._kept += map(kept_message, messages)
 
     async def reply(self) -> ChatReply:
         reply = await self._llm.chat(self._asked())
@@ -157,7 +157,7 @@ def is_conversation(content: Json) -> bool:
     return isinstance(content, Mapping) and set(content) == {"messages"}
 
 
-def kept(message: ChatMessage) -> dict[str, Json]:
+def kept_message(message: ChatMessage) -> dict[str, Json]:
     """A message as a transcript keeps it."""
     fields: dict[str, Json] = {"role": message.role, "content": message.content}
     if message.tool_requests:

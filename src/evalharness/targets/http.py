@@ -115,7 +115,7 @@ class HttpTarget(Target):
         options = self.options
         asked = templated_request(options.method, options.url, options.headers, options.body, task)
         call = api_call_of(task)
-        return asked if call is None else called(call, asked.url, asked.headers)
+        return asked if call is None else case_request(call, asked.url, asked.headers)
 
     async def _ask(self, asked: HttpRequest) -> Transcript:
         """One request, and those that redirects ask for; none of them leaves the host that the suite named."""
@@ -265,7 +265,7 @@ class HttpRequest:
         return self.answer == "response"
 
 
-def called(call: ApiCall, base_url: str, headers: dict[str, str]) -> HttpRequest:
+def case_request(call: ApiCall, base_url: str, headers: dict[str, str]) -> HttpRequest:
     """The path follows the base URL's own; the case's headers go before the target's."""
     url = f"{base_url.rstrip('/')}/{call.path.lstrip('/')}" if call.path else base_url
     if call.query:

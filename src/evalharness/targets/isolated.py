@@ -44,7 +44,7 @@ class IsolatedTask:
 
 
 @dataclass
-class Reply:
+class ReplyChannel:
     """Where the one reply goes. Sending it ends the process: threads that the function left behind cannot keep it."""
 
     descriptor: int
@@ -70,7 +70,7 @@ class Reply:
 
 def main() -> None:
     question = json.load(sys.stdin)
-    reply = Reply(os.dup(1))
+    reply = ReplyChannel(os.dup(1))
     os.dup2(2, 1)
     sys.excepthook = reply.send_raised
     sys.path[:] = question["path"]

@@ -18,7 +18,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.testing.store_fixtures import SECRET, OpenStore, StoreFixtures
-from evalharness.testing.stored_records import make_report, make_run, make_trial
+from evalharness.testing.stored_records import make_run, make_trial, sample_report
 
 
 class BaselineStoreContract(StoreFixtures):
@@ -266,7 +266,7 @@ def registered(name: str, cases: int = 2, path: str = "/w/suite.yaml") -> Regist
 
 def finish(store: Store, run: Run, *, pending: int = 0, **passed: bool) -> None:
     judged = [(case, passed[case.id]) for case in run.suite.cases if case.id in passed]
-    store.finish(run.id, make_report(run, pending=pending), stopped="", elapsed_s=0, judged=judged)
+    store.finish(run.id, sample_report(run, pending=pending), stopped="", elapsed_s=0, judged=judged)
 
 
 def with_metadata(run: Run, **metadata: object) -> Run:

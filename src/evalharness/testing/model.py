@@ -15,7 +15,7 @@ from evalharness.errors import UsageError
 Reply = TypeVar("Reply")
 
 
-class Script(Generic[Reply]):
+class ReplyQueue(Generic[Reply]):
     """An exception among the replies is raised in its turn."""
 
     def __init__(self, *replies: Reply | Exception) -> None:
@@ -40,7 +40,7 @@ class FakeLlm(Llm):
     def __init__(self, *sayings: Saying | Exception, name: str = "fake/model") -> None:
         self.name = name
         self.requests: list[ChatRequest] = []
-        self._script: Script[Saying] = Script(*(sayings or ("",)))
+        self._script: ReplyQueue[Saying] = ReplyQueue(*(sayings or ("",)))
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         self.requests.append(request)

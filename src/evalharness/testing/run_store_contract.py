@@ -19,7 +19,7 @@ from evalharness.errors import RunBusy, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.steps.find_reports import report_of
 from evalharness.testing.store_fixtures import OpenStore, StoreFixtures
-from evalharness.testing.stored_records import added, make_report, make_run, make_trial, put
+from evalharness.testing.stored_records import added, make_run, make_trial, put, sample_report
 
 
 class RunStoreContract(StoreFixtures):
@@ -69,12 +69,12 @@ class RunStoreContract(StoreFixtures):
 
     def test_a_report_is_kept_and_time_adds_up(self, store: Store) -> None:
         run = added(store)
-        report = make_report(run, pending=1, why="because")
+        report = sample_report(run, pending=1, why="because")
         store.finish(run.id, report, stopped="interrupted", elapsed_s=1.5)
         assert store.find_run(run.id).report == report
         assert store.find_run(run.id).finished_at is None
         assert store.progress(run.id) == ("interrupted", 1.5)
-        store.finish(run.id, make_report(run), stopped="", elapsed_s=2.0)
+        store.finish(run.id, sample_report(run), stopped="", elapsed_s=2.0)
         assert store.progress(run.id) == ("", 3.5)
         assert store.find_run(run.id).finished_at is not None
 
@@ -84,7 +84,7 @@ class RunStoreContract(StoreFixtures):
             lambda: list(store.trials("eval-nothing")),
             lambda: list(store.outcomes("eval-nothing")),
             lambda: store.progress("eval-nothing"),
-            lambda: store.finish("eval-nothing", make_report(make_run()), stopped="", elapsed_s=0),
+            lambda: store.finish("eval-nothing", sample_report(make_run()), stopped="", elapsed_s=0),
         ):
             with pytest.raises(UnknownName):
                 ask()
@@ -134,7 +134,7 @@ class RunStoreContract(StoreFixtures):
         all_trials = [make_trial(case_id, index) for case_id in ("a", "b") for index in (0, 1)]
         with store.regrading(planned) as (first, second):
             put(store, first, *all_trials)
-            store.finish(first.id, make_report(first), stopped="", elapsed_s=1.0)
+            store.finish(first.id, sample_report(first), stopped="", elapsed_s=1.0)
             assert [line.id for line in store.list_runs(5)] == [old.id]
             assert (store.newest_run(), store.newest_runs("rivers", 5), store.suite_names()) == (old, [], ["capitals"])
             assert store.runs_before("9999") == [old]
@@ -146,7 +146,7 @@ class RunStoreContract(StoreFixtures):
             with pytest.raises(RunBusy), store.claim(second):
                 pytest.fail("claimed twice")
             put(store, second, *all_trials)
-            store.finish(second.id, make_report(second), stopped="", elapsed_s=1.0)
+            store.finish(second.id, sample_report(second), stopped="", elapsed_s=1.0)
             assert [line.id for line in store.list_runs(5)] == [second.id, first.id, old.id]
         assert [run.id for run in store.matrix(first.id)] == [first.id, second.id]
         store.remove_run(second)
@@ -186,7 +186,7 @@ class RunStoreContract(StoreFixtures):
         long = make_run().model_copy(update={"root": "/" + "folder/" * 5000})
         for variant in ("quick", "slow", "slow", "other"):
             [run] = store.add_runs([long.model_copy(update={"variant": variant})])
-            store.finish(run.id, make_report(run), stopped="", elapsed_s=1.0)
+            store.finish(run.id, sample_report(run), stopped="", elapsed_s=1.0)
         stored(store, finished=False)
         assert store.variants("capitals", 10) == {"quick", "slow", "other"}
         assert store.variants("capitals", 2) == {"slow", "other"}, "the newest"
@@ -196,7 +196,7 @@ class RunStoreContract(StoreFixtures):
         [regrade] = store.add_runs([make_run().model_copy(update={"regrade_of": first.id})])
         a, b = store.add_runs([make_run(), make_run()])
         store.add_runs([make_run("rivers")])
-        store.finish(b.id, make_report(b), stopped="", elapsed_s=0)
+        store.finish(b.id, sample_report(b), stopped="", elapsed_s=0)
         since = store.runs_since("capitals", first.id)
         assert [(link.id, link.is_finished) for link in since] == [(b.id, True), (a.id, False)]
         assert since[0].matrix_id == since[1].matrix_id == a.id
@@ -248,7 +248,7 @@ class RunStoreContract(StoreFixtures):
         [run] = store.add_runs([varied_run()])
         case = CaseResult("plain", trials=1, passed=1, state="passed", cluster="hunter2hunter2")
         cases = (case, CaseResult("other"))
-        store.finish(run.id, make_report(run).model_copy(update={"cases": cases}), stopped="", elapsed_s=1.0)
+        store.finish(run.id, sample_report(run).model_copy(update={"cases": cases}), stopped="", elapsed_s=1.0)
         report = store.outline(run.id).report
         assert report is not None
         assert "hunter2" not in report.cases[0].cluster
@@ -265,7 +265,7 @@ def stored(store: Store, *, finished: bool = True, suite: str = "capitals", regr
     ]
     for case_id, index, state in states:
         store.put(run.id, make_trial(case_id, index, state))
-    store.finish(run.id, make_report(run, pending=0 if finished else 1), stopped="", elapsed_s=1.0)
+    store.finish(run.id, sample_report(run, pending=0 if finished else 1), stopped="", elapsed_s=1.0)
     return run
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
-from evalharness.testing.model import Script
+from evalharness.testing.model import ReplyQueue
 
 
 def finished(stdout: bytes = b"", stderr: bytes = b"", exit_code: int = 0, *, ended: Ended = "exited") -> ProcessResult:
@@ -33,7 +33,7 @@ class FakeSandbox(Sandbox):
         """Of every session, in the order in which they began."""
         self.requests: list[ProcessRequest] = []
         self.open_sessions = 0
-        self._script = Script(*(results or (finished(),)))
+        self._script = ReplyQueue(*(results or (finished(),)))
 
     @asynccontextmanager
     async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:
@@ -46,7 +46,7 @@ class FakeSandbox(Sandbox):
 
 
 class _Session(SandboxSession):
-    def __init__(self, requests: list[ProcessRequest], script: Script[ProcessResult]) -> None:
+    def __init__(self, requests: list[ProcessRequest], script: ReplyQueue[ProcessResult]) -> None:
         self._requests = requests
         self._script = script
 

@@ -22,7 +22,7 @@ from evalharness.testing.beside_runs_contract import (
 )
 from evalharness.testing.run_store_contract import RunStoreContract
 from evalharness.testing.store_fixtures import OpenStore
-from evalharness.testing.stored_records import added, make_report, make_run, make_trial
+from evalharness.testing.stored_records import added, make_run, make_trial, sample_report
 from evalharness.testing.trial_store_contract import TrialStoreContract
 
 
@@ -56,7 +56,7 @@ class StoreContract(
                 view.replace_unfinished(runs[name].id, make_trial(index=index, reason=said))
         for name, view in views.items():
             asyncio.run(view.judge_cache.set(name, said))
-            view.finish(runs[name].id, make_report(runs[name], why=said), stopped="", elapsed_s=1)
+            view.finish(runs[name].id, sample_report(runs[name], why=said), stopped="", elapsed_s=1)
         for name, value in words.items():
             expected = said.replace(value, f"[redacted:{name}]")
             assert {trial.reason for trial in store.trials(runs[name].id)} == {expected}
@@ -99,7 +99,9 @@ class StoreContract(
                     for place, key in enumerate(keys):
                         view.replace_unfinished(run.id, make_trial(*key, reason=f"{place} {secret}"))
                     asyncio.run(view.judge_cache.set(run.id, secret))
-                    view.finish(run.id, make_report(run), stopped="", elapsed_s=1, judged=[(run.suite.cases[0], False)])
+                    view.finish(
+                        run.id, sample_report(run), stopped="", elapsed_s=1, judged=[(run.suite.cases[0], False)]
+                    )
                 found = [(trial.state, trial.reason) for trial in view.trials(run.id)]
                 assert found == [("passed", f"{place} [redacted:KEY]") for place in range(40)]
                 assert asyncio.run(view.judge_cache.get(run.id)) == "[redacted:KEY]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
-from evalharness.domain.report import Failure, Report, RunMetadata, Summary, TrialCounts
+from evalharness.domain.report import Failure, Report, RunMetadata, RunSummary, TrialCounts
 from evalharness.domain.run import CaseLock, Run, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
@@ -38,13 +38,13 @@ def make_trial(case_id: str = "a", index: int = 0, state: TrialState = "passed",
     return Trial(case_id=case_id, index=index, seed=5, attempts=(Attempt(state=state, reason=reason),))
 
 
-def make_report(run: Run, *, pending: int = 0, why: str = "") -> Report:
+def sample_report(run: Run, *, pending: int = 0, why: str = "") -> Report:
     return Report(
         metadata=RunMetadata(suite_name=run.suite.name, run_id=run.id, run_name=run.name, timestamp=run.created_at),
         verdict="FAILED",
         exit_code=1,
         why=why,
-        summary=Summary(total_evals=2, trials=TrialCounts(planned=4, pending=pending)),
+        summary=RunSummary(total_evals=2, trials=TrialCounts(planned=4, pending=pending)),
         failures=(Failure(eval_id="a", name="a", state="failed", reason=why),),
     )
 

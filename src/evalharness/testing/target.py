@@ -9,7 +9,7 @@ from evalharness.contracts.target import Target, Task
 from evalharness.domain.options import NoOptions, Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.testing.model import Script
+from evalharness.testing.model import ReplyQueue
 from evalharness.testing.services import fake_services
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
@@ -28,7 +28,7 @@ class FakeTarget(Target):
         self.tasks: list[Task] = []
         self.is_open = False
         self._answers = answers or ("",)
-        self._script: Script[Json | Transcript] = Script(*self._answers)
+        self._script: ReplyQueue[Json | Transcript] = ReplyQueue(*self._answers)
 
     def digest(self) -> str:
         return digest([super().digest(), [repr(answer) for answer in self._answers]])

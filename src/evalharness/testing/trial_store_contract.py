@@ -13,7 +13,7 @@ from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError, UsageError
 from evalharness.reports.words import say
 from evalharness.testing.store_fixtures import SECRET, StoreFixtures
-from evalharness.testing.stored_records import added, make_report, make_run, make_trial, put
+from evalharness.testing.stored_records import added, make_run, make_trial, put, sample_report
 
 
 class TrialStoreContract(StoreFixtures):
@@ -122,7 +122,7 @@ class TrialStoreContract(StoreFixtures):
         transcript = Transcript(output=f"key: {SECRET}", files={SECRET: SECRET}, stderr=SECRET)
         attempt = Attempt(state="failed", reason=f"because {SECRET}", grades=(grade,), transcript=transcript)
         put(store, run, Trial(case_id="a", index=0, seed=1, attempts=(attempt,)))
-        store.finish(run.id, make_report(run, pending=3, why=SECRET), stopped="", elapsed_s=1)
+        store.finish(run.id, sample_report(run, pending=3, why=SECRET), stopped="", elapsed_s=1)
         read = [store.find_run(run.id), *store.list_runs(1), *store.trials(run.id), *store.outcomes(run.id)]
         for shown in map(repr, read):
             assert repr(SECRET)[1:-1] not in shown

@@ -14,13 +14,13 @@ from evalharness.transcripts.stream import (
     Object,
     amount,
     content_text,
-    count,
     error_text,
     mapping,
     objects,
     read_stream,
     text_of,
     texts,
+    token_count,
 )
 from evalharness.values.json_value import Json
 
@@ -131,6 +131,6 @@ class _Reading:
         if not usages:
             return None
         return Usage(
-            input_tokens=sum(count(usage.get(name)) for usage in usages for name in INPUT_TOKENS),
-            output_tokens=sum(count(usage.get("output_tokens")) for usage in usages),
+            input_tokens=sum(token_count(usage.get(name)) for usage in usages for name in INPUT_TOKENS),
+            output_tokens=sum(token_count(usage.get("output_tokens")) for usage in usages),
         )

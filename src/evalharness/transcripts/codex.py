@@ -14,13 +14,13 @@ from evalharness.transcripts.collector import Collector, inside
 from evalharness.transcripts.stream import (
     Object,
     content_text,
-    count,
     error_text,
     mapping,
     objects,
     read_stream,
     text_of,
     texts,
+    token_count,
 )
 from evalharness.values.json_value import Json
 
@@ -107,8 +107,8 @@ class _Reading:
     def transcript(self) -> Transcript:
         usages = self.usages.values()
         usage = Usage(
-            input_tokens=sum(count(usage.get("input_tokens")) for usage in usages),
-            output_tokens=sum(count(usage.get("output_tokens")) for usage in usages),
+            input_tokens=sum(token_count(usage.get("input_tokens")) for usage in usages),
+            output_tokens=sum(token_count(usage.get("output_tokens")) for usage in usages),
         )
         return self.found.transcript(usage=usage if usages else None)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.transcripts.collector import Collector
-from evalharness.transcripts.stream import Object, amount, count, error_text, mapping, read_stream, text_of
+from evalharness.transcripts.stream import Object, amount, error_text, mapping, read_stream, text_of, token_count
 from evalharness.values.json_value import Json
 
 PIECES = ("agent_choice", "agent_choice_reasoning")
@@ -129,8 +129,8 @@ class _Reading:
         if not sessions:
             return self.found.transcript("".join(self.answer))
         usage = Usage(
-            input_tokens=sum(count(totals.get("input_tokens")) for totals in sessions),
-            output_tokens=sum(count(totals.get("output_tokens")) for totals in sessions),
+            input_tokens=sum(token_count(totals.get("input_tokens")) for totals in sessions),
+            output_tokens=sum(token_count(totals.get("output_tokens")) for totals in sessions),
         )
         costs = [cost for totals in sessions if (cost := amount(totals.get("cost"))) is not None]
         return self.found.transcript("".join(self.answer), usage, sum(costs) if costs else None)

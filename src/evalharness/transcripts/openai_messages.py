@@ -12,12 +12,12 @@ from evalharness.transcripts.collector import Collector
 from evalharness.transcripts.stream import (
     Object,
     content_text,
-    count,
     error_text,
     mapping,
     objects,
     read_stream,
     text_of,
+    token_count,
 )
 from evalharness.values.json_value import Json
 
@@ -96,8 +96,10 @@ class _Reading:
         if not self.usages:
             return None
         return Usage(
-            input_tokens=sum(count(said.get("prompt_tokens", said.get("input_tokens"))) for said in self.usages),
-            output_tokens=sum(count(said.get("completion_tokens", said.get("output_tokens"))) for said in self.usages),
+            input_tokens=sum(token_count(said.get("prompt_tokens", said.get("input_tokens"))) for said in self.usages),
+            output_tokens=sum(
+                token_count(said.get("completion_tokens", said.get("output_tokens"))) for said in self.usages
+            ),
         )
 
 

@@ -12,7 +12,16 @@ from datetime import datetime
 
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.transcripts.collector import Collector, Place
-from evalharness.transcripts.stream import Object, amount, count, json_or_text, mapping, objects, read_stream, text_of
+from evalharness.transcripts.stream import (
+    Object,
+    amount,
+    json_or_text,
+    mapping,
+    objects,
+    read_stream,
+    text_of,
+    token_count,
+)
 from evalharness.values.json_value import Json
 
 MODEL_CALLS = ("chat", "text_completion", "generate_content")
@@ -84,7 +93,7 @@ def _usage(spans: list[Span]) -> Usage | None:
     inputs, outputs = list(_paid(spans, INPUT_TOKENS)), list(_paid(spans, OUTPUT_TOKENS))
     if not inputs and not outputs:
         return None
-    return Usage(input_tokens=sum(map(count, inputs)), output_tokens=sum(map(count, outputs)))
+    return Usage(input_tokens=sum(map(token_count, inputs)), output_tokens=sum(map(token_count, outputs)))
 
 
 def _cost(spans: list[Span]) -> float | None:

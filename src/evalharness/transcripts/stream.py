@@ -26,7 +26,7 @@ def json_or_text(value: Json) -> Json:
     if not isinstance(value, str):
         return value
     try:
-        return parse_json(value)
+        return parse_event(value)
     except ValueError:
         return value
 
@@ -54,7 +54,7 @@ def content_text(content: Json) -> str:
     return text_of(content)
 
 
-def count(value: Json) -> int:
+def token_count(value: Json) -> int:
     """A number of tokens; 0 if the value cannot be one."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 <= value <= LARGEST_COUNT else 0
@@ -96,7 +96,7 @@ def read_stream(text: str) -> Stream:
 
 def _read(text: str) -> Stream:
     try:
-        whole = parse_json(text)
+        whole = parse_event(text)
     except ValueError:
         lines = _read_lines(text)
         return lines if lines.objects else Stream(list(_documents(text)))
@@ -114,7 +114,7 @@ def _read_lines(text: str) -> Stream:
         if not written:
             continue
         try:
-            value = parse_json(written)
+            value = parse_event(written)
         except ValueError:
             value = None
         if isinstance(value, dict):
@@ -139,7 +139,7 @@ def _documents(text: str) -> Iterator[Object]:
             found = _DOCUMENT_ON_A_LINE.search(text, start + 1)
 
 
-def parse_json(text: str) -> Json:
+def parse_event(text: str) -> Json:
     """Parse JSON. Raise ValueError for NaN, numbers beyond a float, deep nesting and anything else that is not JSON."""
     try:
         return _storable(_DECODER.decode(text), text)

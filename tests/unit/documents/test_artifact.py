@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.documents.artifact import EvalArtifact, extract_metrics, parse_artifact
-from evalharness.documents.artifact_view import answer_of, artifact_of, create_artifact_view
+from evalharness.documents.artifact_view import artifact_answer, artifact_of, create_artifact_view
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.errors import UsageError
 from evalharness.values.json_value import MISSING
@@ -239,13 +239,15 @@ class TestAnswers:
         assert untimed.run_id == "r"
 
     def test_an_artifact_is_an_answer(self) -> None:
-        answer = answer_of(artifact(completed("a", 1, 0.5, 3, 4), completed("b", 1, 0.25, 1, 1), outputs={"a": 1}))
+        answer = artifact_answer(
+            artifact(completed("a", 1, 0.5, 3, 4), completed("b", 1, 0.25, 1, 1), outputs={"a": 1})
+        )
         assert answer.output == {"a": 1}
         assert answer.usage == Usage(input_tokens=4, output_tokens=5)
         assert answer.cost_usd == 0.75
         assert artifact_of(Transcript(**answer.given()), 0).run_id == "run-1"
-        assert answer_of(artifact(outputs={"a": 1, "primaryOutput": "hi"})).output == "hi"
+        assert artifact_answer(artifact(outputs={"a": 1, "primaryOutput": "hi"})).output == "hi"
 
     def test_what_no_agent_reported_is_not_made_up(self) -> None:
-        answer = answer_of(artifact({"type": "agent:complete", "nodeId": "a"}))
+        answer = artifact_answer(artifact({"type": "agent:complete", "nodeId": "a"}))
         assert (answer.usage, answer.cost_usd) == (None, None)

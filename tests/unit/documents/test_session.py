@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from evalharness.documents.session import (
     EvalCriteria,
     Session,
-    answer_of,
     questions_of,
     recorded_seconds,
+    session_answer,
     tools_called_in,
 )
 from evalharness.domain.case import Case, session_file
@@ -61,12 +61,12 @@ def test_tools_and_answers_are_reported_in_order_across_sub_sessions() -> None:
         said("user", "?"), called("list", "read"), {"sub_session": INNER}, called("list"), said("assistant", "ok")
     )
     assert tools_called_in(found) == ("list", "read", "count", "list")
-    assert answer_of(found) == "2ok"
+    assert session_answer(found) == "2ok"
 
 
 def test_a_session_in_which_no_agent_spoke_has_no_answer() -> None:
-    assert answer_of(session(said("user", "?"))) is None
-    assert answer_of(session(said("user", "?"), called("list"))) == ""
+    assert session_answer(session(said("user", "?"))) is None
+    assert session_answer(session(said("user", "?"), called("list"))) == ""
 
 
 def test_text_may_be_in_parts() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalharness.domain.problem import Problem, field_text, quoted, shortened
+from evalharness.domain.problem import Problem, field_text, quoted, without_repeats
 
 
 def test_a_problem_reads_as_one_line_with_everything_a_user_needs() -> None:
@@ -28,14 +28,14 @@ def test_of_many_problems_alike_only_the_first_are_shown() -> None:
     missing = [Problem("a.json", line, f"[{line}].input", "is missing") for line in range(1, 1013)]
     wrong = [Problem("a.json", line, "x", f"must be text, not {line}", severity="warning") for line in range(12)]
     others = [Problem(f"{name}.json", 1, "", "is missing") for name in "bcdefghijklm"]
-    shown = list(map(str, shortened([*missing, *wrong, *others])))
+    shown = list(map(str, without_repeats([*missing, *wrong, *others])))
     assert len(shown) == 10 + 10 + 12 + 2, "those of other files are not alike"
     assert shown[:2] == ["a.json:1: [1].input: is missing", "a.json:2: [2].input: is missing"]
     assert shown[-2:] == [
         "a.json: … and 1,002 more like this: is missing",
         "a.json: warning: … and 2 more like this: must be text, not 0",
     ]
-    assert shortened(missing[:10]) == missing[:10]
+    assert without_repeats(missing[:10]) == missing[:10]
 
 
 def test_parts_that_are_missing_leave_no_trace() -> None:

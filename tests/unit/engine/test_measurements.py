@@ -10,7 +10,7 @@ import pytest
 
 from evalharness.domain.case import Case
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.report import Summary
+from evalharness.domain.report import RunSummary
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Outcome
 from evalharness.engine.measuring.measurements import measure, unmeasurable
@@ -50,7 +50,7 @@ def counted(
     return built, count_trials(built, trials, rows)
 
 
-def summary_of(states: Mapping[str, Sequence[str]], *, trials: int, **suite: Any) -> Summary:
+def summary_of(states: Mapping[str, Sequence[str]], *, trials: int, **suite: Any) -> RunSummary:
     return summarise(*counted(states, trials=trials, **suite))
 
 

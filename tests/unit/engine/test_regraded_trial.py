@@ -15,7 +15,7 @@ from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase, lock_cases
 from evalharness.engine.running.regraded_trial import (
-    asks_the_same,
+    answer_still_fits,
     how_regraded,
     is_redacted,
     is_worth_another_try,
@@ -153,7 +153,7 @@ ASKED = {"id": "a", "input": "what?", "files": {"notes.txt": "one"}, "expected":
 )
 def test_a_case_asks_the_same_when_only_its_grading_changed(changes: dict[str, Any], same: bool) -> None:
     old, new = Case.model_validate(ASKED), Case.model_validate(ASKED | changes)
-    assert asks_the_same(old, new, CaseLock(case="c", graders="g"), Path("/nowhere"), lambda value: value) is same
+    assert answer_still_fits(old, new, CaseLock(case="c", graders="g"), Path("/nowhere"), lambda value: value) is same
 
 
 def test_the_request_of_a_case_with_its_own_target_is_what_it_asks() -> None:
@@ -162,8 +162,8 @@ def test_the_request_of_a_case_with_its_own_target_is_what_it_asks() -> None:
         for path in ("users", "orders")
     )
     lock = CaseLock(case="c", graders="g")
-    assert asks_the_same(old, old, lock, Path("/nowhere"), lambda value: value)
-    assert not asks_the_same(old, new, lock, Path("/nowhere"), lambda value: value)
+    assert answer_still_fits(old, old, lock, Path("/nowhere"), lambda value: value)
+    assert not answer_still_fits(old, new, lock, Path("/nowhere"), lambda value: value)
 
 
 def test_a_question_is_another_when_a_file_beside_the_suite_changed(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_a_question_is_another_when_a_file_beside_the_suite_changed(tmp_path: Pa
     case = Case.model_validate({"id": "a", "input": "sum", "files": ["data.csv"], "reference": "1"})
     [lock] = lock_cases([PlannedCase(case, (), [], timeout_s=1, retries=0)], tmp_path).values()
     edited = case.model_copy(update={"reference": "2"})
-    assert asks_the_same(case, edited, lock, tmp_path, lambda value: value)
+    assert answer_still_fits(case, edited, lock, tmp_path, lambda value: value)
     (tmp_path / "data.csv").write_text("2")
-    assert not asks_the_same(case, edited, lock, tmp_path, lambda value: value)
+    assert not answer_still_fits(case, edited, lock, tmp_path, lambda value: value)
 
 
 def test_a_stored_question_is_the_same_though_its_secret_was_taken_out() -> None:
@@ -183,7 +183,7 @@ def test_a_stored_question_is_the_same_though_its_secret_was_taken_out() -> None
     def redact(value: Any) -> Any:
         return {"input": value["input"].replace("hunter2-hunter2", "[redacted]")}
 
-    assert asks_the_same(old, new, CaseLock(case="c", graders="g"), Path("/nowhere"), redact)
+    assert answer_still_fits(old, new, CaseLock(case="c", graders="g"), Path("/nowhere"), redact)
 
 
 def test_an_answer_that_json_cannot_represent_may_be_graded_again() -> None:

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from evalharness.domain.gate import GateCheck, GateResult
-from evalharness.domain.report import Summary, TrialCounts, worst
+from evalharness.domain.report import RunSummary, TrialCounts, worst
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.reports.words import say
 
 MAX_ERROR_RATE = 0.02
 
 
-def summary(**cases: int) -> Summary:
+def summary(**cases: int) -> RunSummary:
     """Cases by state, each with one trial of the same state, unless `trials_…` says otherwise."""
     trials = {name.removeprefix("trials_"): cases.pop(name) for name in list(cases) if name.startswith("trials_")}
     counts = {"error" if state == "errors" else state: number for state, number in cases.items()} | trials
     total = sum(cases.values())
-    return Summary(total_evals=total, trials=TrialCounts(planned=sum(counts.values()), **counts), **cases)
+    return RunSummary(total_evals=total, trials=TrialCounts(planned=sum(counts.values()), **counts), **cases)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def summary(**cases: int) -> Summary:
         (summary(pending=2, trials_failed=1), "max failures", "FAILED", 1, "stopped after failures"),
     ],
 )
-def test_table(found: Summary, stopped: str, verdict: str, exit_code: int, why: str) -> None:
+def test_table(found: RunSummary, stopped: str, verdict: str, exit_code: int, why: str) -> None:
     given = run_verdict(found, MAX_ERROR_RATE, stopped)
     assert given[:2] == (verdict, exit_code)
     assert why in say(given[2])
@@ -79,7 +79,7 @@ def test_what_stopped_a_run_that_was_finished_all_the_same_does_not_matter(stopp
         pytest.param(summary(passed=1, awaiting=1), "", 4, id="4 before 0"),
     ],
 )
-def test_precedence_inside_one_run(found: Summary, stopped: str, exit_code: int) -> None:
+def test_precedence_inside_one_run(found: RunSummary, stopped: str, exit_code: int) -> None:
     assert run_verdict(found, MAX_ERROR_RATE, stopped)[1] == exit_code
 
 
@@ -161,6 +161,6 @@ def test_an_inconclusive_gate_is_never_passed_nor_undecided(exit_code: int) -> N
         (summary(failed=1, pending=1), "max failures", False),
     ],
 )
-def test_only_whole_and_valid_runs_are_gated(found: Summary, stopped: str, gated: bool) -> None:
+def test_only_whole_and_valid_runs_are_gated(found: RunSummary, stopped: str, gated: bool) -> None:
     verdict, _, _ = run_verdict(found, MAX_ERROR_RATE, stopped)
     assert may_be_gated(verdict, found) is gated

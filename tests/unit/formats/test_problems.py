@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field, StringConstraints, ValidationError
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec
 from evalharness.formats.parts import check_grader
-from evalharness.formats.problems import Findings, in_words
+from evalharness.formats.problems import Findings, problems_text
 from evalharness.formats.syntax.source import parse_text
 from evalharness.values.json_value import Json
 
@@ -81,6 +81,6 @@ def test_an_option_is_reported_where_it_was_written(written: Json, place: str) -
 def test_what_is_in_no_file_is_reported_in_the_same_words() -> None:
     with pytest.raises(ValidationError) as caught:
         Whole.model_validate({"name": "", "parts": [{"sise": 1}]})
-    assert in_words(caught.value, Whole) == (
+    assert problems_text(caught.value, Whole) == (
         "name: must not be empty; parts[0].sise: unknown key 'sise'; did you mean 'size'?"
     )

@@ -16,7 +16,7 @@ from evalharness.errors import UsageError
 from evalharness.formats.results.written_reports import read_report
 from evalharness.reports.json_report import JsonReporter
 from evalharness.reports.words import say
-from evalharness.testing.stored_records import make_report, make_run, make_trial
+from evalharness.testing.stored_records import make_run, make_trial, sample_report
 
 CASES = (CaseResult(case_id="a", key="k", trials=3, passed=2, state="failed", score=2 / 3), CaseResult(case_id="b"))
 
@@ -29,7 +29,7 @@ def written(folder: Path, data: Any) -> Path:
 
 @pytest.mark.parametrize("trials", [None, [make_trial()]])
 def test_what_a_run_writes_is_read_with_or_without_its_trials(tmp_path: Path, trials: Any) -> None:
-    report = make_report(make_run()).model_copy(update={"cases": CASES})
+    report = sample_report(make_run()).model_copy(update={"cases": CASES})
     stream = io.StringIO()
     JsonReporter().write([ReportedRun(report, trials=lambda: trials)], stream, Presentation())
     assert ("trials" in json.loads(stream.getvalue())["eval_report"]) is (trials is not None)
@@ -37,7 +37,7 @@ def test_what_a_run_writes_is_read_with_or_without_its_trials(tmp_path: Path, tr
 
 
 def test_what_was_not_measured_has_no_interval_either(tmp_path: Path) -> None:
-    report = make_report(make_run()).model_copy(update={"cases": CASES, "metrics": {"pass_hat_4": None}})
+    report = sample_report(make_run()).model_copy(update={"cases": CASES, "metrics": {"pass_hat_4": None}})
     stream = io.StringIO()
     JsonReporter().write([ReportedRun(report)], stream, Presentation())
     data = json.loads(stream.getvalue())
@@ -48,7 +48,7 @@ def test_what_was_not_measured_has_no_interval_either(tmp_path: Path) -> None:
 
 
 def test_one_report_of_a_list_is_one_report(tmp_path: Path) -> None:
-    report = make_report(make_run()).model_copy(update={"cases": CASES})
+    report = sample_report(make_run()).model_copy(update={"cases": CASES})
     data = report.model_dump(mode="json")
     assert read_report(written(tmp_path, {"eval_reports": [data]})) == report
     with pytest.raises(UsageError, match="2 runs"):
@@ -63,7 +63,7 @@ def test_one_report_of_a_list_is_one_report(tmp_path: Path) -> None:
         ({"eval_report": 5}, "is no report"),
         ({"test_cases": []}, "is no report"),
         ({"eval_report": {"verdict": "FINE"}}, "metadata"),
-        ({"eval_report": make_report(make_run()).model_dump(mode="json")}, "single cases"),
+        ({"eval_report": sample_report(make_run()).model_dump(mode="json")}, "single cases"),
         ({"name": "x", "sessions": []}, "RUN.json"),
         ({"name": "x", "results": []}, "no results"),
         ({"name": "x", "timestamp": "2026-01-01T00:00:00Z", "duration": 5, "results": []}, "name their files"),
@@ -97,7 +97,7 @@ def test_what_is_not_a_report_is_refused_in_words(tmp_path: Path, data: Any, tol
     ],
 )
 def test_figures_that_cannot_be_are_refused(tmp_path: Path, figures: dict[str, Any], told: str) -> None:
-    data = make_report(make_run()).model_dump(mode="json")
+    data = sample_report(make_run()).model_dump(mode="json")
     data["cases"] = [{"case_id": "a", "trials": 3, "passed": 2, "state": "failed", "score": 0.5} | figures]
     with pytest.raises(UsageError, match=told):
         read_report(written(tmp_path, {"eval_report": data}))
@@ -140,7 +140,7 @@ def test_results_of_recorded_sessions_are_cases_by_file_with_repeats_as_trials(t
 
 
 def test_a_byte_order_mark_is_not_a_mistake(tmp_path: Path) -> None:
-    report = make_report(make_run()).model_copy(update={"cases": CASES})
+    report = sample_report(make_run()).model_copy(update={"cases": CASES})
     path = tmp_path / "report.json"
     path.write_text(json.dumps({"eval_report": report.model_dump(mode="json")}), encoding="utf-8-sig")
     assert read_report(path) == report

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from evalharness.errors import Unscored
-from evalharness.graders.placeholders import FORMS, check_placeholders, fill_placeholders, holds_placeholder, matches
+from evalharness.graders.placeholders import (
+    FORMS,
+    check_placeholders,
+    fill_placeholders,
+    holds_placeholder,
+    matches_placeholders,
+)
 from evalharness.values.variables import fill, needed
 
 UUID = "123e4567-e89b-12d3-a456-426614174000"
@@ -66,12 +72,12 @@ UUID = "123e4567-e89b-12d3-a456-426614174000"
     ],
 )
 def test_what_a_placeholder_matches(text: str, value: Any, expected: bool) -> None:
-    assert matches(text, value) is expected
+    assert matches_placeholders(text, value) is expected
 
 
 def test_an_ambiguous_text_is_given_up() -> None:
     with pytest.raises(Unscored, match="time limit"):
-        matches("{{any_number}}" * 12 + "!", "1" * 100_000 + "?!")
+        matches_placeholders("{{any_number}}" * 12 + "!", "1" * 100_000 + "?!")
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -81,7 +87,7 @@ def test_what_is_filled_in_matches(name: str, form: str) -> None:
     assert holds_placeholder({"a": [text]})
     filled = fill_placeholders({"a": [text]})
     assert not holds_placeholder(filled)
-    assert matches(text, filled["a"][0])
+    assert matches_placeholders(text, filled["a"][0])
 
 
 def test_placeholders_are_not_variables() -> None:

@@ -10,7 +10,7 @@ from evalharness.graders.returned_values import (
     Unordered,
     approximately,
     as_value,
-    equals,
+    is_equal,
     read_reply,
     same_members,
     storable,
@@ -53,7 +53,7 @@ NAN, INF = math.nan, math.inf
     ],
 )
 def test_equals(value: Any, expected: Any, same: bool) -> None:
-    assert equals(value, expected) is same
+    assert is_equal(value, expected) is same
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from real_models import access, need_smollm2
 
 from evalharness.domain.language_model import ChatMessage, ChatRequest
 from evalharness.errors import ModelUnavailable, UnknownName, UsageError
-from evalharness.llms.local import Local, bounded
+from evalharness.llms.local import Local, bounded_schema
 from evalharness.llms.openai_compatible import OpenAiCompatible
 from evalharness.llms.post import Posting
 
@@ -182,7 +182,7 @@ def test_texts_and_lists_of_a_structured_reply_have_an_end() -> None:
             "lines": {"type": "array", "items": {"type": "string", "maxLength": 5}},
         },
     }
-    properties = bounded(schema)["properties"]
+    properties = bounded_schema(schema)["properties"]
     assert properties["nonce"] == {"type": "string", "enum": ["a"]}
     assert properties["type"] == {"type": "string", "maxLength": 200}
     assert properties["lines"] == {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 5}}

@@ -8,10 +8,10 @@ import math
 import pytest
 from misbehaving_server import hurried
 
-from evalharness.llms.faults import Fault
+from evalharness.llms.faults import ProviderFault
 from evalharness.llms.pace import FIRST_LIMIT, Clock, Pace
 
-BUSY = Fault("HTTP 429", 429)
+BUSY = ProviderFault("HTTP 429", 429)
 
 
 def never() -> float:
@@ -130,7 +130,7 @@ async def test_who_is_cancelled_in_the_moment_of_being_admitted_gives_the_turn_b
 
 async def test_a_call_that_cannot_wait_so_long_fails_at_once_before_and_after_the_server_said_so() -> None:
     standing = Standing()
-    told: list[tuple[str, Fault | None]] = []
+    told: list[tuple[str, ProviderFault | None]] = []
 
     async def take(pace: Pace, name: str, gives_up_at: float) -> None:
         async with pace.turn(lambda: gives_up_at, again=False):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from evalharness.llms.pace import Line
+from evalharness.llms.pace import WaitingLine
 
 
 def test_silence_counts_from_the_last_reply_to_any_request_and_for_the_first_from_when_it_became_that() -> None:
-    line = Line()
+    line = WaitingLine()
     for who, now in (("first", 1.0), ("second", 2.0), ("third", 3.0)):
         line.join(who, now)
     assert [line.silent_since(who, 50.0) for who in ("first", "second", "third")] == [1.0, 50.0, 50.0]
@@ -17,7 +17,7 @@ def test_silence_counts_from_the_last_reply_to_any_request_and_for_the_first_fro
 
 
 def test_a_line_starts_again() -> None:
-    line = Line()
+    line = WaitingLine()
     line.join("first", 1.0)
     line.leave("first", 2.0)
     line.join("second", 9.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.graders.returned_values import Unordered, equals, read_reply
+from evalharness.graders.returned_values import Unordered, is_equal, read_reply
 from evalharness.runners.call_python import NotPlain, to_plain
 
 
@@ -47,7 +47,7 @@ values = st.recursive(
 
 @given(values)
 def test_the_harness_reads_what_was_returned(value: Any) -> None:
-    assert equals(read_reply(json.dumps({"value": to_plain(value)})), value)
+    assert is_equal(read_reply(json.dumps({"value": to_plain(value)})), value)
 
 
 def test_a_set_is_read_as_one() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.items import Item, ItemAnalysis, item_analysis
+from evalharness.stats.items import Item, ItemFigures, item_analysis
 
 # Six targets from strong to weak; only the weak ones pass "reversed".
 TABLE = {
@@ -23,13 +23,13 @@ def targets(table: dict[str, list[int]]) -> list[dict[str, float]]:
     return [dict(zip(table, column, strict=True)) for column in zip(*table.values(), strict=True)]
 
 
-def analysis(shares_by_target: list[dict[str, float]]) -> ItemAnalysis:
+def analysis(shares_by_target: list[dict[str, float]]) -> ItemFigures:
     found = item_analysis(shares_by_target)
     assert found is not None
     return found
 
 
-def by_case(found: ItemAnalysis) -> dict[str, Item]:
+def by_case(found: ItemFigures) -> dict[str, Item]:
     return {item.case: item for item in found.items}
 
 

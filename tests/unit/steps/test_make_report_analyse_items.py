@@ -15,7 +15,7 @@ from evalharness.harness import evaluate
 from evalharness.redaction import Redactor
 from evalharness.steps.make_report import MOST_TRIALS, analyse_items
 from evalharness.stores.sql_store import SqlStore
-from evalharness.testing.stored_records import make_report, make_run, make_trial
+from evalharness.testing.stored_records import make_run, make_trial, sample_report
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def tried(store: SqlStore, variant: str, kind: str = "function", trials: int = 1
     [run] = store.add_runs([planned.model_copy(update={"variant": variant, "target": TargetSpec(kind=kind)})])
     for case_id in ("a", "b"):
         store.put(run.id, make_trial(case_id, 0, "passed" if case_id < variant else "failed"))
-    store.finish(run.id, make_report(run), stopped="", elapsed_s=1.0)
+    store.finish(run.id, sample_report(run), stopped="", elapsed_s=1.0)
     return run
 
 

@@ -17,7 +17,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate, Thresholds
 from evalharness.domain.grade import Grade
-from evalharness.domain.report import Failure, Group, Report, RunMetadata, Summary
+from evalharness.domain.report import Failure, Group, Report, RunMetadata, RunSummary
 from evalharness.domain.run import CaseLock, Run, RunLock, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
@@ -137,7 +137,7 @@ def report_full_of(run: Run, text: str) -> Report:
         verdict="FAILED",
         exit_code=1,
         why=text,
-        summary=Summary(total_evals=1, by_category={text: Group(total=1, passed=0, pass_rate=0.0)}),
+        summary=RunSummary(total_evals=1, by_category={text: Group(total=1, passed=0, pass_rate=0.0)}),
         metrics={"score": 0.4815162342},
         failures=(Failure(eval_id="a", name=text, state="failed", reason=text, details={"d": text}),),
     )

@@ -17,7 +17,7 @@ from evalharness.reports.words import say
 from evalharness.stores.schema import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
-from evalharness.testing.stored_records import make_report
+from evalharness.testing.stored_records import sample_report
 
 # Exactly what the first version wrote. It is never changed: stores of that version are on people's disks.
 VERSION_1 = """
@@ -176,7 +176,7 @@ def test_a_store_of_version_1_is_read_and_written_as_ever(place: str, tmp_path: 
     assert following.name != run.name
     store.register_suites([RegisteredSuite(run.suite, run.root)])
     assert [line.name for line in store.registered_suites()] == ["capitals"]
-    store.finish(run.id, make_report(run), stopped="", elapsed_s=0, judged=[(run.suite.cases[0], False)])
+    store.finish(run.id, sample_report(run), stopped="", elapsed_s=0, judged=[(run.suite.cases[0], False)])
     assert store.case_histories("capitals") == {}, "the run had been finished before"
     assert store.set_baseline(run.id, "default").run_name == "brave-otter-042"
     store.close()

@@ -15,7 +15,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
 from evalharness.stores.sql_store import SqlStore
-from evalharness.testing.stored_records import make_report, make_run, make_trial
+from evalharness.testing.stored_records import make_run, make_trial, sample_report
 
 SECRET = "correct-horse-battery"
 
@@ -67,7 +67,7 @@ def test_a_damaged_past_run_is_left_out(tmp_path: Path) -> None:
     store = opened(place)
     first, second = store.add_runs([make_run(), make_run()])
     for run in (first, second):
-        store.finish(run.id, make_report(run), stopped="", elapsed_s=1.0)
+        store.finish(run.id, sample_report(run), stopped="", elapsed_s=1.0)
     with closing(sqlite3.connect(place)) as connection:
         connection.execute("UPDATE runs SET body = ? WHERE id = ?", (b"x damaged", second.id))
         connection.commit()
@@ -110,7 +110,7 @@ def test_runs_of_one_store_write_no_secret_of_each_other_to_the_file(tmp_path: P
         view.put(run.id, make_trial(reason=f"it said {value}"))
         view.replace_unfinished(run.id, make_trial("b", reason=f"then {value}"))
         asyncio.run(view.judge_cache.set(name, {"reason": value}))
-        view.finish(run.id, make_report(run, why=value), stopped="", elapsed_s=1.0)
+        view.finish(run.id, sample_report(run, why=value), stopped="", elapsed_s=1.0)
     store.close()
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for name, value in secrets.items():

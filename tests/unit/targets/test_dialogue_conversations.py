@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.domain.language_model import ChatMessage, ToolRequest
 from evalharness.errors import TargetFailed, TrialSkipped
-from evalharness.targets.dialogue import kept, turns_of
+from evalharness.targets.dialogue import kept_message, turns_of
 
 
 def user(text: str) -> dict[str, str]:
@@ -83,7 +83,7 @@ def test_calls_of_tools_and_their_results_are_part_of_a_conversation() -> None:
         ChatMessage(role="assistant", tool_requests=(request,)),
         ChatMessage(role="tool", content="a poet's daughter", answers_request="1"),
     ]
-    assert turns_of([kept(message) for message in turn]) == [turn]
+    assert turns_of([kept_message(message) for message in turn]) == [turn]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evalharness.errors import TargetFailed
-from evalharness.transcripts.stream import MAX_DEPTH, Stream, parse_json, read_stream
+from evalharness.transcripts.stream import MAX_DEPTH, Stream, parse_event, read_stream
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_is_nested_too_deeply_is_ignored(depth: int) -> None:
 
 def test_what_is_only_wide_is_read() -> None:
     wide = [[{}] for _ in range(10 * MAX_DEPTH)]
-    assert parse_json(json.dumps(wide)) == wide
+    assert parse_event(json.dumps(wide)) == wide
 
 
 def test_broken_documents_are_given_up_after_a_while() -> None:

@@ -18,17 +18,17 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison_verdict import (
     SEVERITIES,
-    asked,
     comparison_verdict,
+    deciding_differences,
     explained,
     incomparable,
     joint_verdict,
-    moved,
     of_critical,
+    rate_change,
     shares_error_rate,
 )
 from evalharness.engine.comparing.metric_difference import Evidence, has_scores_of_its_own, metric_differs
-from evalharness.engine.comparing.pairs import OldRuns, Pair, Pairing, judges_of, pair_cases, rows_of, weighing
+from evalharness.engine.comparing.pairs import OldRuns, Pair, Pairing, judges_of, pair_cases, table_rows, weighing
 from evalharness.engine.comparing.required_sample import Undecided, required_sample
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.between_runs import FEWEST_RUNS
@@ -193,11 +193,11 @@ def _comparison(
     pairing = draft.pairing
     differences = {metric: comparison_verdict(evidence, rule) for metric, evidence in draft.found.items()}
     critical = _critical(draft, rule)
-    can_decide = asked(differences, critical)
+    can_decide = deciding_differences(differences, critical)
     verdict, deciding = joint_verdict(differences, critical, rule.alpha)
     in_full = deciding if verdict in ("REGRESSION", "IMPROVEMENT") else deciding[:1]
     besides = [
-        finding("comparison.other_figure", SEVERITIES[each.verdict], moved=moved(each), verdict=each.verdict)
+        finding("comparison.other_figure", SEVERITIES[each.verdict], moved=rate_change(each), verdict=each.verdict)
         for each in can_decide
         if each not in in_full
     ]
@@ -327,7 +327,7 @@ def case_changes(pairs: Sequence[Pair], alpha: float) -> tuple[CaseChange, ...]:
 
     Critical cases are a family of their own, so that hundreds of others do not hide them.
     """
-    rows = rows_of(pairs)
+    rows = table_rows(pairs)
     p_of = {row: stratified_exact([row]).p_less for row in set(rows)}
     p_values = [p_of[row] for row in rows]
     critical = [pair.critical for pair in pairs]

@@ -39,7 +39,7 @@ def comparison_verdict(evidence: Evidence, rule: RegressionRule) -> Difference:
     found = evidence.difference
     verdict = verdict_of(found, rule)
     if verdict == "REGRESSION":
-        why = finding("comparison.regression", "error", moved=moved(found), chance=_chance(found))
+        why = finding("comparison.regression", "error", moved=rate_change(found), chance=_chance(found))
     elif verdict == "NO REGRESSION":
         why = _ruled_out(found, rule)
     else:
@@ -61,7 +61,7 @@ def interval_of_these(found: Difference, alpha: float) -> tuple[float, float] | 
     return max(-1.0, found.value - margin), min(1.0, found.value + margin)
 
 
-def asked(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
+def deciding_differences(differences: Mapping[str, Difference], critical: Difference | None) -> list[Difference]:
     """The differences that can decide.
 
     Critical cases are few: where they lost nothing, they would hardly ever let a comparison be conclusive, so then
@@ -96,7 +96,7 @@ def joint_verdict(
     differences: Mapping[str, Difference], critical: Difference | None, alpha: float
 ) -> tuple[ComparisonVerdict, list[Difference]]:
     """The verdict of the whole, and the figures that it rests on."""
-    deciding = decisive(asked(differences, critical))
+    deciding = decisive(deciding_differences(differences, critical))
     verdict: ComparisonVerdict = deciding[0].verdict
     if verdict == "NO REGRESSION" and (risen := _improved(differences, critical, alpha)):
         return "IMPROVEMENT", risen
@@ -120,7 +120,7 @@ def explained(found: Difference, verdict: ComparisonVerdict) -> Finding | None:
     """Why, of a figure that the verdict rests on; critical cases may have risen and be too few to rule a loss out."""
     if verdict != "IMPROVEMENT" or found.verdict == "NO REGRESSION":
         return found.why
-    return finding("comparison.improvement", moved=moved(found), chance=_chance(found, loss=False))
+    return finding("comparison.improvement", moved=rate_change(found), chance=_chance(found, loss=False))
 
 
 def of_critical(evidence: Evidence, decided: Difference, lost: Sequence[str], rule: RegressionRule) -> Finding:
@@ -154,7 +154,7 @@ def _named(ids: Sequence[str]) -> dict[str, Any]:
     return {"cases": list(ids[:NAMED]), "number": len(ids)}
 
 
-def moved(found: Difference) -> Finding:
+def rate_change(found: Difference) -> Finding:
     """By how much, and what was left out of it: `the pass rate is 12 points lower than before (64 % → 52 %)`."""
     apart = incomparable(found)
     if found.unit == "points" and not found.n_cases and apart is not None:
@@ -217,7 +217,7 @@ def _ruled_out(found: Difference, rule: RegressionRule) -> Finding:
     is_better = found.p_better is not None and found.p_better <= rule.alpha and loss_of(found) < -SAME
     return finding(
         "comparison.no_regression",
-        moved=moved(found),
+        moved=rate_change(found),
         unit=found.unit,
         margin=rule.least_loss,
         accepted=accepted,
@@ -227,7 +227,7 @@ def _ruled_out(found: Difference, rule: RegressionRule) -> Finding:
 
 def _undecided(evidence: Evidence, rule: RegressionRule) -> Finding:
     found = evidence.difference
-    how = moved(found)
+    how = rate_change(found)
     if found.incomparable and not found.from_nothing:
         return how
     if is_hidden(found, rule):
@@ -253,7 +253,7 @@ def _undecided(evidence: Evidence, rule: RegressionRule) -> Finding:
 
 def _cannot_fail(evidence: Evidence, rule: RegressionRule) -> Finding:
     """Too little was run for any loss to be distinguished from chance: said instead of letting it look well."""
-    how = moved(evidence.difference)
+    how = rate_change(evidence.difference)
     if evidence.smallest_p >= 1 - SAME:
         return finding("comparison.nothing_to_lose", "warning", moved=how)
     return finding("comparison.too_small", "warning", worst=_even_the_worst(evidence, rule), moved=how)

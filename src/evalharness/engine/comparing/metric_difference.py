@@ -17,7 +17,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Difference
 from evalharness.domain.gate import RegressionRule
 from evalharness.engine.comparing.independent_values import Observed, Sides, observed_in
-from evalharness.engine.comparing.pairs import OldRuns, Pair, Row, rows_of, weighing
+from evalharness.engine.comparing.pairs import OldRuns, Pair, Row, table_rows, weighing
 from evalharness.engine.planning.smallest_loss import Figures, Trials
 from evalharness.stats.between_runs import (
     FEWEST_RUNS,
@@ -106,7 +106,7 @@ def pass_rates_differ(
     pairs = weighing(pairs)
     if not pairs:
         return None
-    rows, weights = rows_of(pairs), [pair.new.weight for pair in pairs]
+    rows, weights = table_rows(pairs), [pair.new.weight for pair in pairs]
     before, now = [c / n for n, c, _, _ in rows], [c / n for _, _, n, c in rows]
     observed = observed_in(pairs, list(map(sub, now, before)), weights)
     size: Trials | Figures

@@ -32,7 +32,7 @@ class Pair(NamedTuple):
         return self.new.criticality == "critical"
 
 
-def rows_of(pairs: Iterable[Pair]) -> list[Row]:
+def table_rows(pairs: Iterable[Pair]) -> list[Row]:
     """As `stats.stratified` wants them."""
     return [(old.trials, old.passed, new.trials, new.passed) for old, new in pairs]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateResult
-from evalharness.domain.report import Summary, Verdict
+from evalharness.domain.report import RunSummary, Verdict
 
 
-def run_verdict(summary: Summary, max_error_rate: float, stopped: str) -> tuple[Verdict, int, Finding | None]:
+def run_verdict(summary: RunSummary, max_error_rate: float, stopped: str) -> tuple[Verdict, int, Finding | None]:
     """The verdict, its exit code, and why, where there is anything to explain.
 
     What stopped a run matters only if it left trials undone. Trials that were skipped cannot make up for errors.
@@ -39,12 +39,12 @@ def run_verdict(summary: Summary, max_error_rate: float, stopped: str) -> tuple[
     return "PASSED", 0, None
 
 
-def may_be_gated(verdict: Verdict, summary: Summary) -> bool:
+def may_be_gated(verdict: Verdict, summary: RunSummary) -> bool:
     """A gate judges whole runs that can be trusted; what else happened to a run is said already."""
     return verdict in ("PASSED", "FAILED", "UNDECIDED") and not summary.trials.pending
 
 
-def judge_by_gate(gate: GateResult, summary: Summary) -> tuple[Verdict, int, Finding]:
+def judge_by_gate(gate: GateResult, summary: RunSummary) -> tuple[Verdict, int, Finding]:
     """With a gate, the gate alone decides: cases may fail as long as it passes."""
     failed = summary.failed
     if gate.verdict == "INVALID":

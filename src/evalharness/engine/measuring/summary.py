@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.report import CaseState, ErrorBounds, Failure, Group, SlowTrial, Summary, TrialCounts
+from evalharness.domain.report import CaseState, ErrorBounds, Failure, Group, RunSummary, SlowTrial, TrialCounts
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TRIAL_STATES
 from evalharness.engine.measuring.measurements import pass_rate_of
@@ -15,7 +15,7 @@ from evalharness.stats.means import weighted_mean
 from evalharness.stats.thresholds import reaches
 
 
-def summarise(suite: Suite, measured: Measured) -> Summary:
+def summarise(suite: Suite, measured: Measured) -> RunSummary:
     threshold = suite.case_threshold
     tallies = measured.tallies
     states = {case.id: tallies[case.id].state(threshold) for case in suite.cases}
@@ -32,7 +32,7 @@ def summarise(suite: Suite, measured: Measured) -> Summary:
                 members.setdefault(label(case), []).append(case)
         return {name: _group(cases, states, tallies) for name, cases in sorted(members.items())}
 
-    return Summary(
+    return RunSummary(
         total_evals=len(suite.cases),
         passed=number["passed"],
         failed=number["failed"],

@@ -24,7 +24,7 @@ from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase
-from evalharness.engine.running.recorded_answer import is_bare_text, recorded
+from evalharness.engine.running.recorded_answer import is_bare_text, recorded_answer
 from evalharness.engine.running.time_limit import STRAY, LoopTime, Steps, TimeLimit, TrialsTask, is_being_cancelled
 from evalharness.engine.running.trial_state import decide
 from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
@@ -80,10 +80,10 @@ class Fault:
         text = str(TracebackException(type(self.error), self.error, None, compact=True)).strip()
         name = type(self.error).__name__
         if isinstance(self.error, ValidationError):  # of somebody's own pydantic model
-            return shortened(f"{name}: {self.error.title}: {explain(self.error)}")
+            return short_reason(f"{name}: {self.error.title}: {explain(self.error)}")
         if isinstance(self.error, HarnessError) and text:
-            return shortened(text)
-        return shortened(f"{name}: {text}" if text else name)
+            return short_reason(text)
+        return short_reason(f"{name}: {text}" if text else name)
 
     @property
     def place(self) -> str:
@@ -145,7 +145,7 @@ def _only_cause(error: BaseException) -> BaseException:
     return error
 
 
-def shortened(text: str) -> str:
+def short_reason(text: str) -> str:
     return head(text, LONGEST_REASON)
 
 
@@ -190,7 +190,7 @@ class Attempting:
                 evidence = _with_files(evidence, *changes) if evidence else None
                 score = 0.0 if state == "failed" else None
                 return Attempt(
-                    state=state, score=score, reason=shortened(reason), duration_s=measured_s, transcript=evidence
+                    state=state, score=score, reason=short_reason(reason), duration_s=measured_s, transcript=evidence
                 )
             return await _graded(task, planned, _with_files(answered, *changes), measured_s)
         finally:
@@ -272,7 +272,7 @@ async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, mea
 
 
 async def _recorded(answer: Transcript) -> Transcript:
-    return recorded(answer)
+    return recorded_answer(answer)
 
 
 async def _with_recorded_evidence(answered: NoAnswer) -> NoAnswer:
@@ -306,7 +306,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"
-        result = grader.grade_after_error(shortened(reason))
+        result = grader.grade_after_error(short_reason(reason))
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
     if not grader.only_reads and result.evidence is not None:

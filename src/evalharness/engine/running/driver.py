@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from evalharness.contracts.budget import Budget
-from evalharness.contracts.executor import Session, WorkUnit
+from evalharness.contracts.executor import ExecutorSession, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.trial import GIVEN_UP, NOT_NEEDED, Attempt, Trial, TrialState
 from evalharness.engine.planning.planned_cases import trial_seed
@@ -61,7 +61,7 @@ class RunDriver:
     run_ahead: int | None = None
     """How far past the first trial under way others may be begun; None for any distance."""
     _units: Iterator[WorkUnit] = field(default_factory=lambda: iter(()))
-    _session: Session | None = None
+    _session: ExecutorSession | None = None
     _failed: int = 0
     _stopped: Stopped = ""
     _handed_out: int = 0
@@ -81,7 +81,9 @@ class RunDriver:
         if self._session is not None:
             self._session.cancel()
 
-    async def drive(self, session: Session, units: Iterator[WorkUnit], time_left_s: float | None = None) -> Stopped:
+    async def drive(
+        self, session: ExecutorSession, units: Iterator[WorkUnit], time_left_s: float | None = None
+    ) -> Stopped:
         """Until all units are done, or something stops the run: then why."""
         self._units = units
         if time_left_s is not None and time_left_s <= 0:

@@ -25,7 +25,7 @@ def is_bare_text(answer: Transcript) -> bool:
     return type(answer) is Transcript and type(answer.output) is str and answer.model_fields_set == _ONLY_OUTPUT
 
 
-def recorded(answer: Transcript) -> Transcript:
+def recorded_answer(answer: Transcript) -> Transcript:
     """Raises TargetFailed for what cannot be kept, ImpossibleFigure for what no answer can cost, use or take."""
     plain = _checked({name: _plain(name, value) for name, value in _given(answer)})
     for field, value, most in _figures(plain):

@@ -178,7 +178,7 @@ def lacks_only_grades(attempt: Attempt) -> bool:
     return not holds_redactions(transcript)
 
 
-def asks_the_same(old: Case, new: Case, lock: CaseLock, root: Path, redact: Callable[[Json], Json]) -> bool:
+def answer_still_fits(old: Case, new: Case, lock: CaseLock, root: Path, redact: Callable[[Json], Json]) -> bool:
     """Whether an answer to `old`, as it was stored, answers `new`; both with their variables filled in.
 
     What was in files beside the suite only the old lock knows.

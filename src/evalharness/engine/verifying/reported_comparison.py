@@ -18,7 +18,7 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import GATED, case_changes
 from evalharness.engine.comparing.comparison_verdict import (
-    asked,
+    deciding_differences,
     interval_of_these,
     joint_verdict,
     shares_error_rate,
@@ -174,7 +174,7 @@ def _of_itself(reported: Comparison) -> Iterator[Judged]:
         yield "comparison.critical.metric", critical.metric, "critical"
         yield "comparison.critical.gated", critical.gated, True
         yield from _consistent("comparison.critical", critical, adjusted.get("critical", critical.p), rule)
-    can_decide = asked(reported.differences, reported.critical)
+    can_decide = deciding_differences(reported.differences, reported.critical)
     verdict, deciding = joint_verdict(reported.differences, reported.critical, rule.alpha) if can_decide else (None, [])
     yield "comparison.decisive", reported.decisive, tuple(difference.metric for difference in deciding)
     if reported.flips is not None and reported.tells_all:

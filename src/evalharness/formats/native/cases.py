@@ -18,7 +18,7 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import closest
 from evalharness.formats.native.expectations import JUDGES, Expected, comparison, is_native_form, read_expected
 from evalharness.formats.native.folder import Folder, rebased_case, rebased_target
-from evalharness.formats.native.regression_evals import Baseline, read_baseline, read_comparison
+from evalharness.formats.native.regression_evals import KnownGoodAnswer, read_baseline, read_comparison
 from evalharness.formats.native.written_evals import CASE_KEYS, EVAL_KEYS, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader, Origin
 from evalharness.formats.parts import check_files, check_target, kind_of, known_options
@@ -96,7 +96,7 @@ class CaseReader:
             written.findings.add(place, f"case id '{id_}' is already used {where}")
         self.taken.setdefault(id_, (written.findings, place))
 
-    def _baseline(self, written: WrittenEval, fields: dict[str, Any]) -> Baseline | None:
+    def _baseline(self, written: WrittenEval, fields: dict[str, Any]) -> KnownGoodAnswer | None:
         """Of a regression eval that has one; what is known about it is kept with the case."""
         if not written.is_regression:
             return None
@@ -106,7 +106,11 @@ class CaseReader:
         return baseline
 
     def _expected(
-        self, written: WrittenEval, fields: dict[str, Any], moved: dict[str, FieldPath], baseline: Baseline | None
+        self,
+        written: WrittenEval,
+        fields: dict[str, Any],
+        moved: dict[str, FieldPath],
+        baseline: KnownGoodAnswer | None,
     ) -> Expected | None:
         """Sets `expected`, and tells what it was made from."""
         key = _expectation_key(written)
@@ -150,11 +154,15 @@ class CaseReader:
         return None if origin.findings.problems else spec
 
     def _asked(
-        self, written: WrittenEval, fields: dict[str, Any], moved: dict[str, FieldPath], baseline: Baseline | None
-    ) -> Asked | None:
+        self,
+        written: WrittenEval,
+        fields: dict[str, Any],
+        moved: dict[str, FieldPath],
+        baseline: KnownGoodAnswer | None,
+    ) -> CaseQuestion | None:
         reader = InputReader(written, self.reach)
         if written.is_regression:
-            asked = reader.read_current(baseline or Baseline(None))
+            asked = reader.read_current(baseline or KnownGoodAnswer(None))
             moved["input"] = written.at("current")
             current = written.fields.get("current")
             is_told = current is not None and not isinstance(current, Mapping)
@@ -166,7 +174,9 @@ class CaseReader:
             fields["input"] = asked.input if asked else ""  # "" stands for what has been reported
         return asked
 
-    def _target(self, written: WrittenEval, fields: dict[str, Any], asked: Asked | None, defaults: Defaults) -> None:
+    def _target(
+        self, written: WrittenEval, fields: dict[str, Any], asked: CaseQuestion | None, defaults: Defaults
+    ) -> None:
         target, place = written.fields.get("target"), written.at("target")
         if target is None and asked is not None and not (asked.is_guess and defaults.has_target):
             target, place = asked.target, written.at(*asked.target_path or ("target",))
@@ -258,19 +268,19 @@ def _own_fields(written: WrittenEval, defaults: Defaults) -> tuple[dict[str, Any
 #
 # Also what `current` of a regression eval asks, and of which target. What a target makes of an input is its own affair.
 
-Path = tuple[str, ...]
+KeyPath = tuple[str, ...]
 DEFAULT_URL = "{{api_base_url}}"
 TYPES = ("prompt", "file", "api_call")
 _WHOLE_URL = re.compile(r"(https?://[^/?#]+|\{\{[^{}]+\}\})([/?#].*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CaseQuestion:
     """What a case asks, and of which target where the question itself says so, or `execution` does."""
 
     input: Json
     target: Any = None
-    target_path: Path = ()
+    target_path: KeyPath = ()
     is_guess: bool = False
     """Whether the target only stands in where nobody names one."""
 
@@ -282,24 +292,24 @@ class InputReader:
         self.written = written
         self.folder = folder
 
-    def read(self, path: Path, value: Any) -> Asked | None:
+    def read(self, path: KeyPath, value: Any) -> CaseQuestion | None:
         """`input` as it stands in a case."""
         if not isinstance(value, Mapping):
-            return Asked(value)
+            return CaseQuestion(value)
         if self._lacks_content(value):
             meant = closest("content", [key for key in value if key not in ("type", "context")])
             self.written.add((*path, "content"), f"is missing{f'; it is written {quoted(meant)}' if meant else ''}")
             return None
         if not is_typed_input(value):
-            return Asked(value)
+            return CaseQuestion(value)
         if value["type"] == "file":
             text = self.folder.read_text(self.written.findings, self.written.at(*path, "content"), value["content"])
-            return None if text is None else Asked({**value, "type": "prompt", "content": escape(text)})
+            return None if text is None else CaseQuestion({**value, "type": "prompt", "content": escape(text)})
         if value["type"] == "api_call":
             return self._request((*path, "content"), value["content"], context=value.get("context"))
-        return Asked(value)
+        return CaseQuestion(value)
 
-    def read_current(self, baseline: Baseline) -> Asked | None:
+    def read_current(self, baseline: KnownGoodAnswer) -> CaseQuestion | None:
         """What a regression eval asks again, and how: `current: {input, execution}`, or `input` alone."""
         current = self.written.mapping("current")
         self.written.findings.unknown_keys(
@@ -323,7 +333,7 @@ class InputReader:
         is_typed = value.get("type") in TYPES and "content" not in value
         return is_typed and (not self.written.is_native or value.keys() <= {"type", "context"})
 
-    def _executed(self, asked: Asked, kind: str, execution: Any) -> Asked | None:
+    def _executed(self, asked: CaseQuestion, kind: str, execution: Any) -> CaseQuestion | None:
         path = ("current", "execution")
         if kind == "skill":
             name = execution.get("skill_name")
@@ -331,15 +341,15 @@ class InputReader:
                 self.written.add(path, "names no skill: add skill_name")
                 return None
             question = {"input": asked.input, "parameters": execution.get("parameters") or {}}
-            return Asked(question, {"kind": "skill", "options": name}, path)
+            return CaseQuestion(question, {"kind": "skill", "options": name}, path)
         if kind == "http":
             default = asked.target["http"]["url"] if asked.target else DEFAULT_URL
             options = self._known("http", execution, ("type", "base_url"))
-            return Asked(asked.input, {"http": {"url": execution.get("base_url") or default, **options}}, path)
+            return CaseQuestion(asked.input, {"http": {"url": execution.get("base_url") or default, **options}}, path)
         if kind:
             own = {key: execution[key] for key in ("type", "name", "tools") if key in execution}
             execution = {**own, **self._known(kind, execution, own)}
-        return Asked(asked.input, execution, path)
+        return CaseQuestion(asked.input, execution, path)
 
     def _known(self, kind: str, execution: Mapping[str, Any], own: Container[str]) -> dict[str, Json]:
         """The options of a target; what a file of another format says beyond them has been reported, and is left
@@ -348,7 +358,7 @@ class InputReader:
         place = self.written.at("current", "execution")
         return known_options(self.written.findings, place, ("target", kind), options, self.written.severity)
 
-    def _request(self, path: Path, value: Any, *, context: Json = None, answer: str = "body") -> Asked | None:
+    def _request(self, path: KeyPath, value: Any, *, context: Json = None, answer: str = "body") -> CaseQuestion | None:
         written = self.written
         if not isinstance(value, Mapping):
             written.add(path, f"an api_call is a mapping with method and path, not {kind_of(value)}")
@@ -364,7 +374,7 @@ class InputReader:
         content = {**request.model_dump(exclude_defaults=True), **place, "answer": request.answer}
         values = {} if context is None else {"context": context}
         target = {"http": {"url": whole[1] if whole else DEFAULT_URL}}
-        return Asked({"type": "api_call", "content": content, **values}, target, path, is_guess=True)
+        return CaseQuestion({"type": "api_call", "content": content, **values}, target, path, is_guess=True)
 
 
 def _kind(execution: Any) -> str:

@@ -33,7 +33,7 @@ SEMANTIC_OPTIONS = ("threshold", "model")
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class KnownGoodAnswer:
     """`about` is what is known of the known-good answer beside itself."""
 
     output: Json
@@ -50,7 +50,7 @@ class Baseline:
         return not self.is_response and not MATCHER.search(as_text(self.output))
 
 
-def read_baseline(written: WrittenEval, folder: Folder) -> Baseline | None:
+def read_baseline(written: WrittenEval, folder: Folder) -> KnownGoodAnswer | None:
     """None when there is none, or when it is wrong, which has then been reported."""
     value = written.fields.get("baseline")
     if value is None:
@@ -71,7 +71,7 @@ def read_baseline(written: WrittenEval, folder: Folder) -> Baseline | None:
     return _read(written, folder, value)
 
 
-def _read(written: WrittenEval, folder: Folder, value: Mapping[str, Any]) -> Baseline | None:
+def _read(written: WrittenEval, folder: Folder, value: Mapping[str, Any]) -> KnownGoodAnswer | None:
     key = "output" if "output" in value else "response"
     if key not in value:
         written.add(("baseline",), "has no output")
@@ -86,7 +86,7 @@ def _read(written: WrittenEval, folder: Folder, value: Mapping[str, Any]) -> Bas
     about = {name: value[name] for name in ("version", "captured_at", "environment") if value.get(name) is not None}
     if written.fields.get("baseline_version") is not None:
         about["version"] = written.fields["baseline_version"]
-    return Baseline(output, about)
+    return KnownGoodAnswer(output, about)
 
 
 def _referred(
@@ -105,7 +105,7 @@ def _referred(
     return None if source is None else [source.data]
 
 
-def read_comparison(written: WrittenEval, baseline: Baseline) -> Expected | None:
+def read_comparison(written: WrittenEval, baseline: KnownGoodAnswer) -> Expected | None:
     """What is expected of today's answer; None when `comparison` is wrong, which has then been reported."""
     value = written.mapping("comparison")
     type_ = value.get("type") or _method(written)

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from evalharness.documents.session import (
     EvalCriteria,
     Session,
-    answer_of,
     questions_of,
+    session_answer,
     tools_called_in,
 )
 from evalharness.documents.session_checks import threshold_of
@@ -105,7 +105,7 @@ def case_of(session: Session, findings: Findings) -> dict[str, Json]:
         "name": session.title,
         "input": {"messages": [{"role": "user", "content": text} for text in questions_of(session)]},
         "graders": list(_graders(evals, tools)),
-        "reference": answer_of(session),
+        "reference": session_answer(session),
         "files": {name: {"path": file} for name, file in files.items()},
         "setup": evals.setup,
         "skip": NEEDS_CONTAINERS if evals.image else "",

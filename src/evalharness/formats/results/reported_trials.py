@@ -15,7 +15,7 @@ from evalharness.domain.invalid_values import explain
 from evalharness.domain.report import Report
 from evalharness.domain.trial import Cause, Outcome, TrialState, cause_in_words
 from evalharness.errors import Hint, UsageError
-from evalharness.formats.problems import in_words
+from evalharness.formats.problems import problems_text
 
 HOW_TO = Hint("hint.write_report")
 
@@ -71,7 +71,7 @@ def read_with_trials(path: Path, written: Mapping[str, Any]) -> ReportWithTrials
         report = Report.model_validate({key: value for key, value in written.items() if key != "trials"})
     except ValidationError as error:
         raise UsageError(
-            f"{path} is no report that this version reads: {in_words(error, Report)}", hint=HOW_TO
+            f"{path} is no report that this version reads: {problems_text(error, Report)}", hint=HOW_TO
         ) from None
     ids = [case.case_id for case in report.cases]
     if not ids or len(set(ids)) < len(ids):

@@ -16,10 +16,10 @@ from pydantic_core import from_json
 from evalharness.documents.session_checks import state_of
 from evalharness.documents.session_results import EvalRun, Result
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.report import CaseState, Report, RunMetadata, Summary
+from evalharness.domain.report import CaseState, Report, RunMetadata, RunSummary
 from evalharness.domain.trial import GRADED
 from evalharness.errors import Hint, UsageError
-from evalharness.formats.problems import in_words
+from evalharness.formats.problems import problems_text
 from evalharness.stats.thresholds import SAME
 
 ENDING = ".json"
@@ -86,7 +86,7 @@ def _report(path: Path, written: Mapping[str, Any]) -> Report:
         report = Report.model_validate({key: value for key, value in written.items() if key != "trials"})
     except ValidationError as error:
         raise UsageError(
-            f"{path} is no report that this version reads: {in_words(error, Report)}",
+            f"{path} is no report that this version reads: {problems_text(error, Report)}",
             hint="write it anew with this version, or update evalharness",
         ) from None
     if not report.cases:
@@ -126,7 +126,7 @@ def _of_results(path: Path, document: Mapping[str, Any]) -> Report:
         run = EvalRun.model_validate(document)
     except ValidationError as error:
         raise UsageError(
-            f"{path} holds no results of recorded sessions: {in_words(error, EvalRun)}", hint=HOW_TO
+            f"{path} holds no results of recorded sessions: {problems_text(error, EvalRun)}", hint=HOW_TO
         ) from None
     tried: dict[str, list[Result]] = {}
     for result in run.results:
@@ -148,7 +148,7 @@ def _of_results(path: Path, document: Mapping[str, Any]) -> Report:
         ),
         verdict="PASSED" if passed == len(cases) else "FAILED",
         exit_code=0 if passed == len(cases) else 1,
-        summary=Summary(
+        summary=RunSummary(
             total_evals=len(cases),
             passed=passed,
             failed=failed,

@@ -58,7 +58,7 @@ def given_criteria(written: Any) -> Any:
     return written
 
 
-def checked(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
+def checked_criteria(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
     found = tuple(criteria)
     for key, times in Counter(each.key for each in found).items():
         if times > 1:
@@ -68,7 +68,7 @@ def checked(criteria: Iterable[Criterion]) -> tuple[Criterion, ...]:
     return found
 
 
-def listed(criteria: Iterable[Criterion]) -> str:
+def criteria_list(criteria: Iterable[Criterion]) -> str:
     """Criteria that were given beside a rubric or without one, for the judge to read."""
     return "\n".join(f"- {each.key}: {each.description or each.name}" for each in criteria)
 
@@ -100,7 +100,7 @@ _AROUND = " \t*_`:=,;.–—-"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RubricLine:
     """A line. Those with the same `list` stand beside each other."""
 
     line: str
@@ -125,13 +125,13 @@ def parse_criteria(rubric: str) -> tuple[Criterion, ...]:
     items = [_item(line) for line in unicodedata.normalize("NFKC", rubric).splitlines()]
     found = [item for item in items if item.is_criterion]
     _check(found, [item for item in items if item.list is not None])
-    return checked(
+    return checked_criteria(
         Criterion(name=item.name, weight=1.0 if item.weight is None else item.weight, range=item.range)
         for item in found
     )
 
 
-def _item(line: str) -> Item:
+def _item(line: str) -> RubricLine:
     parts = _LINE.match(line)
     assert parts is not None, "it matches every line"
     text = parts["text"]
@@ -149,7 +149,7 @@ def _item(line: str) -> Item:
         raise ValueError(f"'{_shown(line)}' cannot be read as a criterion: {HOW}")
     weight = float(number[1]) / (100 if number[2] else 1) if number else None
     bounds = (float(scale[1]), float(scale[2])) if scale else None
-    return Item(line, _list_of(parts), name, weight, bool(number and number[2]), bounds)
+    return RubricLine(line, _list_of(parts), name, weight, bool(number and number[2]), bounds)
 
 
 def _scale(text: str, *, has_weight: bool, is_numbered: bool) -> re.Match[str] | None:
@@ -168,7 +168,7 @@ def _list_of(parts: re.Match[str]) -> tuple[int, str] | None:
     return (len(parts["indent"].expandtabs(4)), mark or "**") if mark or is_bold else None
 
 
-def _check(found: Sequence[Item], in_lists: Sequence[Item]) -> None:
+def _check(found: Sequence[RubricLine], in_lists: Sequence[RubricLine]) -> None:
     for item in found:
         if item.list != found[0].list:
             text = f"'{_shown(found[0].line)}' and '{_shown(item.line)}' do not stand in the same list"

@@ -168,12 +168,12 @@ class JudgeGrader(Grader):
         try:
             return await self.judged(asking, context)
         except (BadReply, ModelUnavailable) as error:
-            reported = shortened(f"the judge gave no verdict: {error}")
+            reported = short_reason(f"the judge gave no verdict: {error}")
             return Grade.unscored(reported, is_final=isinstance(error, BadReply))
         except SpendCapReached as error:
             return Grade.unpaid(error.message)
         except (HarnessError, TrialFault) as error:  # also after a store's fault, what was paid for must be reported
-            return Grade.unscored(shortened(str(error)))
+            return Grade.unscored(short_reason(str(error)))
 
     def due(self) -> Grade:
         return Grade(state="awaiting", reason="no judge is set")
@@ -185,7 +185,7 @@ class JudgeGrader(Grader):
             return undecided(names, opinions, parts)
         scores = [grade.score for grade in opinions if grade.score is not None]
         votes = f"{sum(grade.passed for grade in opinions)} of {len(opinions)} judges pass it"
-        reason = shortened("; ".join([votes, *parts]))
+        reason = short_reason("; ".join([votes, *parts]))
         return Grade.of(passed, score=sum(scores) / len(scores), reason=reason, evidence=_panel(names, opinions))
 
 
@@ -201,7 +201,7 @@ def undecided(names: Sequence[str], opinions: Sequence[Grade], reported: Sequenc
     """A panel in which too many have no verdict. Those that are outstanding come first, so that no cut takes their
     reasons."""
     due_first = sorted(zip(opinions, reported, strict=True), key=lambda each: each[0].state != "awaiting")
-    reason, evidence = shortened("; ".join(words for _, words in due_first)), _panel(names, opinions)
+    reason, evidence = short_reason("; ".join(words for _, words in due_first)), _panel(names, opinions)
     if due_first[0][0].state == "awaiting":
         cause = next((grade.cause for grade in opinions if grade.cause), "")
         return Grade(state="awaiting", reason=reason, evidence=evidence, cause=cause)
@@ -231,7 +231,7 @@ def _vote(reported: Mapping[str, Any]) -> Grade:
     )
 
 
-def shortened(text: str) -> str:
+def short_reason(text: str) -> str:
     return head(text, LONGEST_REASON)
 
 

@@ -23,7 +23,7 @@ from evalharness.errors import Unscored
 from evalharness.graders.judges.criteria import parse_criteria
 from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank
 from evalharness.graders.judges.prompts import rubric_text, template
-from evalharness.graders.judges.question import Asking, Question, Verdict
+from evalharness.graders.judges.question import Asking, JudgeVerdict, Question
 from evalharness.graders.judges.rubric import scored
 from evalharness.graders.judges.score_sheet import ScoreSheet
 from evalharness.graders.scorers import ANSWER_PATH
@@ -101,7 +101,7 @@ def check_rubric(criteria: str) -> None:
     _sheet(rubric_text(criteria))
 
 
-async def score_output(asking: Asking, output: str, criteria: str, question: str | None) -> tuple[Verdict, float]:
+async def score_output(asking: Asking, output: str, criteria: str, question: str | None) -> tuple[JudgeVerdict, float]:
     """The judge's words, and the score from 0 to 1 that they are worth."""
     rubric = rubric_text(criteria)
     sheet = _sheet(rubric)

@@ -15,9 +15,9 @@ from evalharness.domain.case import as_text
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Share
 from evalharness.errors import Unscored
-from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank, shortened
+from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank, short_reason
 from evalharness.graders.judges.prompts import rubric_text, template
-from evalharness.graders.judges.question import Asking, Question, Verdict, together
+from evalharness.graders.judges.question import Asking, JudgeVerdict, Question, together
 from evalharness.graders.judges.reply_form import Form, OneOf, Words
 from evalharness.stats.thresholds import reaches
 from evalharness.values.json_value import Json
@@ -60,7 +60,7 @@ class Pairwise(JudgeGrader):
     async def judged(self, asking: Asking, context: GradeContext) -> Grade:
         answer, other = context.text, self._other(context)
 
-        async def ask(pair: tuple[str, str]) -> Verdict:
+        async def ask(pair: tuple[str, str]) -> JudgeVerdict:
             return await asking.ask(self._question(context, *pair))
 
         first, second = await together(ask, [(answer, other), (other, answer)], at_once=2)
@@ -80,7 +80,7 @@ class Pairwise(JudgeGrader):
             ],
         }
         return Grade.of(
-            reaches(score, pass_score), score=score, reason=shortened(f"{outcome}: {why}"), evidence=evidence
+            reaches(score, pass_score), score=score, reason=short_reason(f"{outcome}: {why}"), evidence=evidence
         )
 
     def _other(self, context: GradeContext) -> str:
@@ -98,6 +98,6 @@ class Pairwise(JudgeGrader):
         return Question(template("pairwise"), FORM, data, {"rubric": rubric_text(self.options.rubric)})
 
 
-def _outcome(verdict: Verdict, own: str) -> str:
+def _outcome(verdict: JudgeVerdict, own: str) -> str:
     winner = verdict.said["winner"]
     return "tie" if winner == "tie" else "win" if winner == own else "loss"

@@ -51,14 +51,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Foreign(NamedTuple):
+class QuotedText(NamedTuple):
     """A text of others, with the name of its fence."""
 
     name: str
     text: str
 
 
-Said = str | tuple[str | Foreign, ...]
+Said = str | tuple[str | QuotedText, ...]
 """What the suite itself says; it may quote others."""
 
 
@@ -89,7 +89,7 @@ def _spoken(said: Said, nonce: str) -> str:
     return "".join(part if isinstance(part, str) else fenced(part.name, part.text, nonce) for part in said)
 
 
-class Verdict(NamedTuple):
+class JudgeVerdict(NamedTuple):
     said: dict[str, Json]
     model: str
     """As the server names itself; what was asked for where it does not."""
@@ -143,7 +143,7 @@ class Asking:
     def __post_init__(self) -> None:
         self.judging = _nothing_yet(self.llm.name)
 
-    async def ask(self, question: Question) -> Verdict:
+    async def ask(self, question: Question) -> JudgeVerdict:
         """Raises BadReply where no reply is a verdict, and what `Llm.chat` raises; neither is ever kept.
 
         Who asks what somebody is asking already waits for that verdict, and asks only where there is none.
@@ -161,11 +161,11 @@ class Asking:
             del self.under_way[key]
             ended.set()
 
-    async def _known_or_asked(self, question: Question, key: str, cache: JudgeCache) -> Verdict:
+    async def _known_or_asked(self, question: Question, key: str, cache: JudgeCache) -> JudgeVerdict:
         """What is read from a cache is checked like what comes from a judge."""
         kept: Any = await cache.get(key)
         try:
-            verdict = Verdict(question.form.read(kept["said"]), str(kept["model"]))
+            verdict = JudgeVerdict(question.form.read(kept["said"]), str(kept["model"]))
         except (KeyError, TypeError, ValueError):
             verdict = await self._asked(question)
             await cache.set(key, verdict._asdict())
@@ -173,7 +173,7 @@ class Asking:
         self.judging = self.judging.unchecked({**vars(self.judging), "cached": self.judging.cached + 1})
         return verdict
 
-    async def _asked(self, question: Question) -> Verdict:
+    async def _asked(self, question: Question) -> JudgeVerdict:
         nonce = self.draw_nonce()
         form = with_echo(question.form, nonce)
         request = self.sampling.request(question.prompt(nonce), form.schema())
@@ -186,7 +186,7 @@ class Asking:
 
         said = await ask_for_object(self.llm, request, form.read, heard=hear, repair=_unseen)
         del said[NONCE]
-        return Verdict(said, sound(model))
+        return JudgeVerdict(said, sound(model))
 
     def _key(self, question: Question) -> str:
         """Found out at the latest when the judge was validated: whether it takes a temperature."""

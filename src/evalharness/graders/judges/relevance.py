@@ -12,7 +12,14 @@ from evalharness.documents.session_results import RelevanceResult, SessionCheck
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
 from evalharness.errors import BadReply, ModelUnavailable
-from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, majority, not_blank, shortened, undecided
+from evalharness.graders.judges.judge_part import (
+    JudgeGrader,
+    JudgeOptions,
+    majority,
+    not_blank,
+    short_reason,
+    undecided,
+)
 from evalharness.graders.judges.prompts import template
 from evalharness.graders.judges.question import Asking, Question, together
 from evalharness.graders.judges.reply_form import Form, OneOf, Words
@@ -31,7 +38,7 @@ class RelevanceForm(Form):
 
 
 FORM = RelevanceForm({"reason": Words("why, in one sentence", needed=True), "result": OneOf(("pass", "fail"))})
-Answer = RelevanceResult | BadReply | ModelUnavailable
+RelevanceAnswer = RelevanceResult | BadReply | ModelUnavailable
 
 
 class RelevanceOptions(JudgeOptions, SessionCheck):
@@ -66,14 +73,14 @@ class Relevance(JudgeGrader):
         answers = await check_each(asking, response, self.options.criteria, self.options.concurrency)
         if failures := failures_in(self.options.criteria, answers):
             is_final = not any(isinstance(answer, ModelUnavailable) for answer in answers)
-            reason = shortened(f"the judge gave no verdict on {'; '.join(failures)}")
+            reason = short_reason(f"the judge gave no verdict on {'; '.join(failures)}")
             rows = [_row(*pair) for pair in zip(self.options.criteria, answers, strict=True)]
             return Grade(state="unscored", reason=reason, evidence=rows, is_final=is_final)
         return _grade([answer for answer in answers if isinstance(answer, RelevanceResult)])
 
     def due(self) -> Grade:
         criteria = self.options.criteria
-        reason = shortened(f"no judge is set for: {'; '.join(criteria)}")
+        reason = short_reason(f"no judge is set for: {'; '.join(criteria)}")
         return Grade(state="awaiting", reason=reason, evidence={"criteria": list(criteria)})
 
     def voted(self, names: Sequence[str], opinions: Sequence[Grade]) -> Grade:
@@ -88,10 +95,10 @@ class Relevance(JudgeGrader):
         return _grade(settled)
 
 
-async def check_each(asking: Asking, response: str, criteria: Sequence[str], at_once: int) -> list[Answer]:
+async def check_each(asking: Asking, response: str, criteria: Sequence[str], at_once: int) -> list[RelevanceAnswer]:
     """What the judge says to each criterion, in their order, or why it says nothing."""
 
-    async def check(criterion: str) -> Answer:
+    async def check(criterion: str) -> RelevanceAnswer:
         try:
             return await ask_one(asking, response, criterion)
         except (BadReply, ModelUnavailable) as error:
@@ -106,7 +113,7 @@ async def ask_one(asking: Asking, response: str, criterion: str) -> RelevanceRes
     return RelevanceResult(criterion=criterion, passed=said["result"] == "pass", reason=said["reason"])
 
 
-def failures_in(criteria: Sequence[str], answers: Sequence[Answer]) -> list[str]:
+def failures_in(criteria: Sequence[str], answers: Sequence[RelevanceAnswer]) -> list[str]:
     pairs = zip(criteria, answers, strict=True)
     return [f"{shown(criterion)}: {answer}" for criterion, answer in pairs if not isinstance(answer, RelevanceResult)]
 
@@ -126,14 +133,14 @@ def _grade(results: Sequence[RelevanceResult]) -> Grade:
     text = "; ".join(f"{shown(result.criterion)} does not hold: {result.reason}" for result in failed)
     rows = [_row(each.criterion, each) for each in results]
     score = 1 - len(failed) / len(results)
-    return Grade.of(not failed, score=score, reason=shortened(text), evidence=rows)
+    return Grade.of(not failed, score=score, reason=short_reason(text), evidence=rows)
 
 
-def _row(criterion: str, answer: Answer) -> dict[str, Json]:
+def _row(criterion: str, answer: RelevanceAnswer) -> dict[str, Json]:
     """One criterion as evidence; `error` in place of a verdict says why there is none."""
     if isinstance(answer, RelevanceResult):
         return {"criterion": criterion, "passed": answer.passed, "reason": answer.reason}
-    return {"criterion": criterion, "error": shortened(str(answer))}
+    return {"criterion": criterion, "error": short_reason(str(answer))}
 
 
 def results_in(evidence: Json) -> list[RelevanceResult | None]:

@@ -105,7 +105,7 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberField:
     low: float
     high: float
 

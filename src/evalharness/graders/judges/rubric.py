@@ -16,10 +16,16 @@ from evalharness.domain.options import Options, Share
 from evalharness.domain.record import Record
 from evalharness.errors import closest
 from evalharness.graders.human import GoodAnswerOptions
-from evalharness.graders.judges.criteria import Criterion, checked, given_criteria, listed, parse_criteria
-from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank, not_empty, shortened
+from evalharness.graders.judges.criteria import (
+    Criterion,
+    checked_criteria,
+    criteria_list,
+    given_criteria,
+    parse_criteria,
+)
+from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank, not_empty, short_reason
 from evalharness.graders.judges.prompts import Template, rubric_text, template
-from evalharness.graders.judges.question import Asking, Foreign, Question, Verdict
+from evalharness.graders.judges.question import Asking, JudgeVerdict, Question, QuotedText
 from evalharness.graders.judges.score_sheet import ScoreSheet, Scoring
 from evalharness.stats.thresholds import reaches
 from evalharness.values.json_value import Json
@@ -41,7 +47,7 @@ class GradedExample(Record):
     justification: str = ""
 
 
-class ModelOptions(GoodAnswerOptions, JudgeOptions):
+class ModelGraderOptions(GoodAnswerOptions, JudgeOptions):
     main: ClassVar[str] = "model"
 
     prompt: str | None = Field(default=None, validation_alias=AliasChoices("prompt", "model_grader_prompt"))
@@ -72,7 +78,7 @@ class ModelOptions(GoodAnswerOptions, JudgeOptions):
         return prompt
 
     @model_validator(mode="after")
-    def _shows_what_is_given(self) -> ModelOptions:
+    def _shows_what_is_given(self) -> ModelGraderOptions:
         """The names of criteria are part of the reply's form; what else is given must have its place."""
         places = PLACES if self.prompt is None else Template(self.prompt).places
         for place, name, is_given in (
@@ -87,7 +93,7 @@ class ModelOptions(GoodAnswerOptions, JudgeOptions):
         return self
 
     @model_validator(mode="after")
-    def _adds_up(self) -> ModelOptions:
+    def _adds_up(self) -> ModelGraderOptions:
         scoring = self.sheet.scoring
         for position, example in enumerate(self.examples):
             if not scoring.allows(example.score):
@@ -97,13 +103,13 @@ class ModelOptions(GoodAnswerOptions, JudgeOptions):
 
     @cached_property
     def sheet(self) -> ScoreSheet:
-        criteria = checked(self.criteria) or parse_criteria(rubric_text(self.rubric or ""))
+        criteria = checked_criteria(self.criteria) or parse_criteria(rubric_text(self.rubric or ""))
         return ScoreSheet.of(criteria, self.scoring)
 
 
 class Model(JudgeGrader):
-    Options: ClassVar[type[Options]] = ModelOptions
-    options: ModelOptions
+    Options: ClassVar[type[Options]] = ModelGraderOptions
+    options: ModelGraderOptions
 
     @cached_property
     def _template(self) -> Template:
@@ -114,7 +120,7 @@ class Model(JudgeGrader):
         return own if shows_examples else Template(f"{own.text}\n\n{{examples}}", is_own=True)
 
     @cached_property
-    def _examples(self) -> tuple[str | Foreign, ...]:
+    def _examples(self) -> tuple[str | QuotedText, ...]:
         return tuple(_fenced_examples(self.options.examples))
 
     def wording(self) -> Json:
@@ -144,9 +150,9 @@ class Model(JudgeGrader):
         """What the judge goes by: without a rubric of its own it depends on whether a good answer is known."""
         criteria = self.options.criteria
         if self.options.rubric is None and criteria:
-            return listed(criteria)
+            return criteria_list(criteria)
         rubric = rubric_text(self.options.rubric or (WITH_REFERENCE if self._expected(context) else WITHOUT_REFERENCE))
-        return f"{rubric}\n\n{listed(criteria)}" if any(each.description for each in criteria) else rubric
+        return f"{rubric}\n\n{criteria_list(criteria)}" if any(each.description for each in criteria) else rubric
 
     def _expected(self, context: GradeContext) -> str:
         expected = context.reference if self.options.expected is None else self.options.expected
@@ -162,7 +168,7 @@ class Model(JudgeGrader):
         return self.options.example()
 
 
-def scored(verdict: Verdict, score: float, pass_score: float | None) -> Grade:
+def scored(verdict: JudgeVerdict, score: float, pass_score: float | None) -> Grade:
     """The judge's own `passed` is reported and decides nothing; without a `pass_score` every score passes."""
     said: Mapping[str, Any] = verdict.said
     passed = pass_score is None or reaches(score, pass_score)
@@ -180,22 +186,22 @@ def scored(verdict: Verdict, score: float, pass_score: float | None) -> Grade:
         "specific_feedback": [head(line, LONGEST_KEPT) for line in said.get("specific_feedback", ())[:MOST_KEPT]],
         "model": verdict.model,
     }
-    return Grade.of(passed, score=score, reason=shortened(reason), evidence=evidence)
+    return Grade.of(passed, score=score, reason=short_reason(reason), evidence=evidence)
 
 
 def _plain(score: bool | float | str) -> str:
     return str(score).lower() if isinstance(score, bool) else str(score)
 
 
-def _fenced_examples(examples: tuple[GradedExample, ...]) -> Iterator[str | Foreign]:
+def _fenced_examples(examples: tuple[GradedExample, ...]) -> Iterator[str | QuotedText]:
     """Fenced like the answer itself: examples are answers, too, and no better behaved."""
     for position, example in enumerate(examples):
         if position:
             yield "\n\n"
         if example.input is not None:
-            yield from (Foreign("example question", as_text(example.input)), "\n")
+            yield from (QuotedText("example question", as_text(example.input)), "\n")
         why = f" ({example.justification})" if example.justification else ""
-        yield from (Foreign("example answer", as_text(example.output)), f"\nScore: {as_text(example.score)}{why}")
+        yield from (QuotedText("example answer", as_text(example.output)), f"\nScore: {as_text(example.score)}{why}")
 
 
 def _other_places() -> str:

@@ -13,7 +13,7 @@ from evalharness.domain.options import Share
 from evalharness.domain.record import Record
 from evalharness.graders.human import Range, ascending
 from evalharness.graders.judges.criteria import Criterion, criterion_key
-from evalharness.graders.judges.reply_form import Form, Lines, Number, OneOf, Slot, Words, YesOrNo
+from evalharness.graders.judges.reply_form import Form, Lines, NumberField, OneOf, Slot, Words, YesOrNo
 from evalharness.stats.means import weighted_mean
 from evalharness.values.json_value import Json
 
@@ -59,7 +59,7 @@ class Scoring(Record):
     def slot(self) -> Slot:
         if self.type == "categorical":
             return OneOf(self.categories)
-        return YesOrNo() if self.type == "boolean" else Number(*self.range)
+        return YesOrNo() if self.type == "boolean" else NumberField(*self.range)
 
     @property
     def scale_text(self) -> str:

@@ -22,7 +22,7 @@ from evalharness import Answer, Harness, Settings, evaluate
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
-from evalharness.domain.report import Summary
+from evalharness.domain.report import RunSummary
 from evalharness.domain.run import Run, RunLock, RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite, SuiteConfig
@@ -46,7 +46,7 @@ class Ended:
 
     stopped: str
     trials: tuple[Trial, ...]
-    summary: Summary
+    summary: RunSummary
     verdict: str
     exit_code: int
 
