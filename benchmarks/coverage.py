@@ -14,7 +14,7 @@ from benchmarks.findings import Finding
 from benchmarks.options import BenchmarkOptions
 from evalharness.stats.beta import log_beta
 from evalharness.stats.intervals import Interval, clopper_pearson, uniform_beta, wilson
-from evalharness.stats.standard_errors import bernoulli_standard_error
+from evalharness.stats.power import bernoulli_standard_error
 from evalharness.stats.student import normal_quantile
 
 Bounds = tuple[float, float]

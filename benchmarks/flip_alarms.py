@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.detectable_drops import TRUTHS
 from benchmarks.findings import Finding, simulated
 from benchmarks.options import BenchmarkOptions
-from evalharness.stats.flips import flip_alarm_range
+from evalharness.stats.flip_rate import flip_alarm_range
 
 DRAWS = 300
 SEED = 29

@@ -17,10 +17,16 @@ from pydantic import BaseModel
 
 from evalharness.contracts.model import Llm
 from evalharness.contracts.store import JudgeCache
-from evalharness.documents.artifact import Artifact, EvalArtifact, RunSnapshot
+from evalharness.documents.artifact import (
+    Artifact,
+    EvalArtifact,
+    RecordingParts,
+    RunSnapshot,
+    generate_recording_id,
+    parse_recording_id,
+)
 from evalharness.documents.artifact_view import ArtifactView, create_artifact_view
 from evalharness.documents.assertions import Assertion, AssertionResult, evaluate_assertions
-from evalharness.documents.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
 from evalharness.documents.scores import (
     Algorithm,
     Score,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from driving import Outcome, drive, drive_run, succeed, write
 
-from evalharness.stores.schema import MIGRATIONS
+from evalharness.stores.migrations import MIGRATIONS
 
 SUITE = """
 name: small

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sample_sizes import examples
 from scipy import stats
 
-from evalharness.stats.bootstrap import bca_bounds, bootstrap_interval, percentile_bounds, resampled
+from evalharness.stats.agreement import bca_bounds, bootstrap_interval, percentile_bounds, resampled
 from evalharness.stats.medians import median, quantile
 
 finite = st.floats(-1e6, 1e6)

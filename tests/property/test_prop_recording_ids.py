@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from evalharness.documents.recording_ids import RecordingParts, generate_recording_id, parse_recording_id
+from evalharness.documents.artifact import RecordingParts, generate_recording_id, parse_recording_id
 
 DOCUMENTED = "eval__coder-reviewer.v1__simple-api__claude-default__coder__inv0"
 WORDS = st.text(st.sampled_from(ascii_letters + digits + ".:@ é-"), min_size=1, max_size=8)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalharness.stats.standard_errors import (
+from evalharness.stats.power import (
     se_for_trials,
     variance_components,
     within_variance,

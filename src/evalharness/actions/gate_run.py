@@ -17,8 +17,7 @@ from evalharness.engine.verifying.reported_counts import recount
 from evalharness.engine.verifying.reported_verdict import may_say_so
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.written_reports import ENDING, read_report, read_trials
-from evalharness.steps.apply_gate import find_baseline, gated, without_gate
-from evalharness.steps.choose_gate import with_gate
+from evalharness.steps.apply_gate import find_baseline, gated, with_gate, without_gate
 from evalharness.steps.choose_stopping import apply_stopping, check_question
 from evalharness.steps.find_reports import no_such_file
 from evalharness.steps.make_report import make_report, measured_trials

@@ -34,7 +34,7 @@ from evalharness.engine.running.regraded_trial import (
 )
 from evalharness.errors import Hint, Interrupted, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
-from evalharness.steps.choose_gate import check_gate, with_gate
+from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, drive, keep_spent, opened

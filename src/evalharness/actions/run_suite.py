@@ -25,7 +25,7 @@ from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingSelected, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
-from evalharness.steps.choose_gate import check_gate, with_gate
+from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run

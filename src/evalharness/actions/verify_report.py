@@ -21,7 +21,7 @@ from evalharness.domain.trial import GRADED, Outcome, Trial
 from evalharness.engine.measuring.summary import case_results
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import trial_seed
-from evalharness.engine.running.trial_state import decide
+from evalharness.engine.running.attempt import decide
 from evalharness.engine.verifying.published_rates import check_rates
 from evalharness.engine.verifying.reported_comparison import flips_again
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report

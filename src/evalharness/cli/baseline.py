@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 _FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "RUN": ("name", "output")}
 

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 
 @click.group("cache", invoke_without_command=True)

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import model_options, model_wishes
-from evalharness.cli.options import (
+from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
     format_option,
     json_option,
+    model_options,
+    model_wishes,
     option,
     store_option,
     var_option,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, option, store_option
+from evalharness.cli.flags import debug_option, option, store_option
 
 
 @click.command("capture")

@@ -9,8 +9,15 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import rule_options, rule_overrides
-from evalharness.cli.options import debug_option, json_option, json_output_option, option, store_option
+from evalharness.cli.flags import (
+    debug_option,
+    json_option,
+    json_output_option,
+    option,
+    rule_options,
+    rule_overrides,
+    store_option,
+)
 
 
 @click.command("compare")

@@ -9,8 +9,14 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import gate_options, gate_overrides
-from evalharness.cli.options import debug_option, gate_output_option, json_option, store_option
+from evalharness.cli.flags import (
+    debug_option,
+    gate_options,
+    gate_output_option,
+    gate_overrides,
+    json_option,
+    store_option,
+)
 
 
 @click.command("gate")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, format_option, option
+from evalharness.cli.flags import debug_option, format_option, option
 
 
 @click.command("import", short_help="Turn a table, or a suite of another format, into a suite file.")

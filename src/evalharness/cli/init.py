@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalharness.cli.options import debug_option
+from evalharness.cli.flags import debug_option
 
 
 @click.command("init")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 LONGEST_DESCRIPTION = 80
 

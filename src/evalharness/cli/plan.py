@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import NumberType, VisiblePoints, debug_option, json_option, option, store_option
+from evalharness.cli.flags import NumberType, VisiblePoints, debug_option, json_option, option, store_option
 from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 
 

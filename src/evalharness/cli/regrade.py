@@ -7,13 +7,16 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import gate_options, gate_overrides, model_options, model_wishes
-from evalharness.cli.options import (
+from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
     env_option,
     format_option,
+    gate_options,
+    gate_overrides,
     json_option,
+    model_options,
+    model_wishes,
     option,
     output_option,
     sandbox_option,

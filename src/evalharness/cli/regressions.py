@@ -9,14 +9,15 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import rule_options, rule_overrides
-from evalharness.cli.options import (
+from evalharness.cli.flags import (
     NumberType,
     debug_option,
     json_option,
     json_output_option,
     option,
     refuse,
+    rule_options,
+    rule_overrides,
     store_option,
 )
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import spending_options, spending_wishes
-from evalharness.cli.options import (
+from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
     env_option,
@@ -15,6 +14,8 @@ from evalharness.cli.options import (
     option,
     output_option,
     save_sessions_option,
+    spending_options,
+    spending_wishes,
     store_option,
     var_option,
 )

@@ -7,14 +7,17 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import gate_options, gate_overrides, model_options, model_wishes
-from evalharness.cli.options import (
+from evalharness.cli.flags import (
     Points,
     concurrency_option,
     debug_option,
     env_option,
     format_option,
+    gate_options,
+    gate_overrides,
     json_option,
+    model_options,
+    model_wishes,
     numbers,
     option,
     output_option,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, option, store_option
+from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 
 @click.group("runs", invoke_without_command=True)

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from evalharness.cli.options import debug_option
+from evalharness.cli.flags import debug_option
 
 
 @click.command("schema")

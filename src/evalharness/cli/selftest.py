@@ -8,13 +8,14 @@ from typing import Any, TextIO
 
 import click
 
-from evalharness.cli.flags import model_options, model_wishes
-from evalharness.cli.options import (
+from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
     env_option,
     format_option,
     json_option,
+    model_options,
+    model_wishes,
     option,
     sandbox_option,
     store_option,

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from evalharness.cli.options import debug_option, json_option, store_option
+from evalharness.cli.flags import debug_option, json_option, store_option
 
 
 @click.command("show")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from evalharness.cli.options import debug_option, option, store_option
+from evalharness.cli.flags import debug_option, option, store_option
 
 
 @click.group("store")

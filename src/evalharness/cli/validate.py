@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from evalharness.cli.options import debug_option, format_option, json_option
+from evalharness.cli.flags import debug_option, format_option, json_option
 from evalharness.domain.problem import Problem, without_repeats
 
 MAX_NOTES = 20

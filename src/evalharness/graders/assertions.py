@@ -1,17 +1,41 @@
-"""assertions: what must hold about the run of a workflow: its outputs, its metrics, what its nodes did."""
+"""assertions: what must be true of a workflow's run: its outputs, its metrics, what its nodes did."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic_core import to_jsonable_python
+
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.documents.artifact import EvalArtifact
+from evalharness.documents.artifact_view import artifact_of, compact_text
 from evalharness.documents.assertions import Assertion, AssertionResult, artifact_for, evaluate_assertions
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
-from evalharness.graders.workflow_part import artifact_in, kept_evidence
+from evalharness.errors import Unscored
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
+
+LONGEST_EVIDENCE = 1000
+
+
+def artifact_in(context: GradeContext) -> EvalArtifact:
+    try:
+        return artifact_of(context.transcript, context.duration_s)
+    except (RecursionError, ValueError) as error:
+        raise Unscored(f"the answer cannot be read as an artifact: {error}") from None
+
+
+def kept_evidence(value: Json) -> Json:
+    """A value as evidence: as JSON, and cut if it is long, since the transcript has it in full."""
+    try:
+        plain = to_jsonable_python(value, fallback=lambda odd: f"<{type(odd).__name__}>", inf_nan_mode="null")
+        text = compact_text(plain)
+    except (RecursionError, ValueError) as error:
+        return f"a value that cannot be kept: {error}"
+    return plain if len(text) <= LONGEST_EVIDENCE else head(text, LONGEST_EVIDENCE)
+
 
 LONGEST_REASON = 1500
 

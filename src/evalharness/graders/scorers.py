@@ -27,6 +27,7 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options, Share
 from evalharness.errors import UsageError
+from evalharness.graders.assertions import artifact_in, kept_evidence
 from evalharness.graders.semantic_similarity import (
     Nearness,
     awaiting_model,
@@ -34,7 +35,6 @@ from evalharness.graders.semantic_similarity import (
     named_embedders,
     nearness,
 )
-from evalharness.graders.workflow_part import artifact_in, kept_evidence
 from evalharness.stats.thresholds import reaches
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json

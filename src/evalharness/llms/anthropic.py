@@ -15,8 +15,16 @@ from evalharness.domain.language_model import (
 )
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
-from evalharness.llms.remote import RemoteLlm, field_left_out, with_schema
-from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
+from evalharness.llms.remote import (
+    RemoteLlm,
+    field_left_out,
+    object_at,
+    objects_at,
+    optional_text_at,
+    readable_count_at,
+    text_at,
+    with_schema,
+)
 from evalharness.values.json_value import Json, parse_strictly
 
 DEFAULT_MAX_TOKENS = 4096

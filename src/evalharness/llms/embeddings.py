@@ -9,7 +9,7 @@ from evalharness.contracts.model import Embedder
 from evalharness.domain.language_model import Embedded
 from evalharness.domain.transcript import Usage
 from evalharness.llms.access import Access
-from evalharness.llms.reply_fields import count_at, objects_at, readable_count_at
+from evalharness.llms.remote import count_at, objects_at, readable_count_at
 from evalharness.values.json_value import Json
 
 PATH = "embeddings"

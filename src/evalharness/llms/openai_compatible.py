@@ -18,8 +18,15 @@ from evalharness.domain.language_model import (
 )
 from evalharness.domain.transcript import Usage
 from evalharness.llms.access import Access
-from evalharness.llms.remote import RemoteLlm, with_schema
-from evalharness.llms.reply_fields import object_at, objects_at, optional_text_at, readable_count_at, text_at
+from evalharness.llms.remote import (
+    RemoteLlm,
+    object_at,
+    objects_at,
+    optional_text_at,
+    readable_count_at,
+    text_at,
+    with_schema,
+)
 from evalharness.values.json_value import Json
 
 FINISHES: Mapping[str, FinishReason] = {

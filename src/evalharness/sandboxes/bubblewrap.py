@@ -27,9 +27,8 @@ from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import bubblewrap_command, nobody
 from evalharness.sandboxes.bubblewrap_command import folders_for
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
-from evalharness.sandboxes.disk_use import is_larger_than
-from evalharness.sandboxes.family_use import FamilyUse
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.sandboxes.resource_use import FamilyUse, is_larger_than
 from evalharness.sandboxes.system_calls import filter_program
 
 LOOK_S = 0.05

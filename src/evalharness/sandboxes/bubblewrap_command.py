@@ -17,8 +17,8 @@ from pathlib import Path
 
 from evalharness.domain.process import Limits, ProcessRequest
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
-from evalharness.sandboxes.family_use import MEMORY_FOLDERS
 from evalharness.sandboxes.process_tree import MARK_VARIABLE
+from evalharness.sandboxes.resource_use import MEMORY_FOLDERS
 
 MEMORY_FOLDER_BYTES = 67_108_864
 OPEN_FILES = 1024
@@ -116,7 +116,7 @@ def inner_flags(request: ProcessRequest, mounts: Iterable[Mount]) -> Iterator[st
 
 
 def resource_limits(limits: Limits, *, counts_processes: bool) -> list[str]:
-    """Limits that child processes inherit; limits for all processes together are in `cgroups.py` and `family_use.py`.
+    """Limits that child processes inherit; limits for all processes together are in `cgroups.py` and `resource_use.py`.
 
     They are set before bubblewrap starts, so that bubblewrap itself starts the program and can report whether that
     worked. None exceeds the harness's own limits, because raising them would fail.
@@ -126,7 +126,7 @@ def resource_limits(limits: Limits, *, counts_processes: bool) -> list[str]:
         "core": (resource.RLIMIT_CORE, 0),
         "nofile": (resource.RLIMIT_NOFILE, OPEN_FILES),
     }
-    if counts_processes:  # `family_use.py` counts more accurately, but only at intervals
+    if counts_processes:  # `resource_use.py` counts more accurately, but only at intervals
         wanted["data"] = (resource.RLIMIT_DATA, 2 * limits.memory_bytes)
     return ["/usr/bin/prlimit", *(f"--{name}={_allowed(*pair)}" for name, pair in wanted.items()), "--"]
 

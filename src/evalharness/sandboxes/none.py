@@ -18,7 +18,7 @@ from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import process_tree
-from evalharness.sandboxes.guard import ProcessGuard
+from evalharness.sandboxes.process_guard import ProcessGuard
 from evalharness.sandboxes.running_process import RunningProcess
 
 Watch = Callable[[int], Awaitable[Ended]]

@@ -19,7 +19,7 @@ from evalharness.contracts.store import MEMORY
 from evalharness.errors import Hint, StoreError
 from evalharness.stores.columns import check_rows
 from evalharness.stores.dialect import BEGIN, COMPACT, SETTINGS, TABLES, WRITE_AHEAD_LOG
-from evalharness.stores.schema import MIGRATIONS
+from evalharness.stores.migrations import MIGRATIONS
 from evalharness.stores.statements import ADD_VERSION, LAST_VERSION, MAKE_VERSIONS
 
 _RETRY_PAUSE_S = 0.01

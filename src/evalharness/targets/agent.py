@@ -21,8 +21,7 @@ from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import ImportFailed, TargetUnavailable, UsageError
 from evalharness.references import code_of
 from evalharness.targets.agent_tools import BUILT_IN, SHELL, AgentTools, named_tools
-from evalharness.targets.dialogue import Dialogue
-from evalharness.targets.model_part import ModelOptions, ModelPart
+from evalharness.targets.dialogue import Dialogue, ModelOptions, ModelPart
 from evalharness.targets.sandbox_options import WrittenLimits
 from evalharness.targets.workspace_tools import ToolContext
 from evalharness.values.digest import digest

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalharness.documents.artifact import EvalArtifact, parse_artifact, said
-from evalharness.documents.recording_ids import RecordingParts, parse_recording_id
+from evalharness.documents.artifact import EvalArtifact, RecordingParts, parse_artifact, parse_recording_id, said
 from evalharness.domain.problem import Problem
 from evalharness.errors import InvalidFile, TrialSkipped
 from evalharness.targets.answers import why_not_json

@@ -12,8 +12,7 @@ from evalharness.contracts.target import Task
 from evalharness.domain.language_model import ChatReply
 from evalharness.domain.options import Options
 from evalharness.domain.transcript import Transcript
-from evalharness.targets.dialogue import Dialogue
-from evalharness.targets.model_part import ModelOptions, ModelPart
+from evalharness.targets.dialogue import Dialogue, ModelOptions, ModelPart
 from evalharness.values.json_schema import circular_reference
 from evalharness.values.json_value import Json
 from evalharness.values.text import head

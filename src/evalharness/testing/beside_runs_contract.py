@@ -17,8 +17,7 @@ from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import Suite
 from evalharness.errors import UnknownName, UsageError
 from evalharness.redaction import Redactor
-from evalharness.testing.store_fixtures import SECRET, OpenStore, StoreFixtures
-from evalharness.testing.stored_records import make_run, make_trial, sample_report
+from evalharness.testing.stored_records import SECRET, OpenStore, StoreFixtures, make_run, make_trial, sample_report
 
 
 class BaselineStoreContract(StoreFixtures):

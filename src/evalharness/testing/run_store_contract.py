@@ -18,8 +18,7 @@ from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.errors import RunBusy, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.steps.find_reports import report_of
-from evalharness.testing.store_fixtures import OpenStore, StoreFixtures
-from evalharness.testing.stored_records import added, make_run, make_trial, put, sample_report
+from evalharness.testing.stored_records import OpenStore, StoreFixtures, added, make_run, make_trial, put, sample_report
 
 
 class RunStoreContract(StoreFixtures):

@@ -21,8 +21,7 @@ from evalharness.testing.beside_runs_contract import (
     VerdictStoreContract,
 )
 from evalharness.testing.run_store_contract import RunStoreContract
-from evalharness.testing.store_fixtures import OpenStore
-from evalharness.testing.stored_records import added, make_run, make_trial, sample_report
+from evalharness.testing.stored_records import OpenStore, added, make_run, make_trial, sample_report
 from evalharness.testing.trial_store_contract import TrialStoreContract
 
 

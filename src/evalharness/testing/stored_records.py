@@ -1,6 +1,14 @@
-"""Runs, trials and reports for tests of stores: as small as they can be, differing in what a test hands in."""
+"""Small runs, trials and reports for tests of stores, and how they get into one."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
 
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
@@ -9,6 +17,7 @@ from evalharness.domain.run import CaseLock, Run, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Attempt, Trial, TrialState
+from evalharness.redaction import Redactor
 
 
 def make_run(suite_name: str = "capitals", *, trials: int = 2, created_at: str = "2026-01-02T03:04:05Z") -> Run:
@@ -59,3 +68,29 @@ def put(store: Store, run: Run, *trials: Trial) -> None:
     for trial in trials:
         store.put(run.id, trial)
     store.flush()
+
+
+SECRET = 'pa"ss\\wörd-ключ-7\n☃'
+OpenStore: TypeAlias = Callable[[Redactor], Store]
+
+
+class StoreFixtures(ABC):
+    @abstractmethod
+    def build(self, folder: Path, redactor: Redactor) -> Store:
+        """The store under test, new and empty. `folder` is its own, whether it needs one or not."""
+
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> Iterator[OpenStore]:
+        with ExitStack() as closing:
+
+            def opened(redactor: Redactor) -> Store:
+                store = self.build(tmp_path, redactor)
+                closing.callback(store.close)
+                return store
+
+            yield opened
+
+    @pytest.fixture
+    def store(self, open_store: OpenStore) -> Store:
+        """One that knows a secret."""
+        return open_store(Redactor({"API_KEY": SECRET}))

@@ -12,8 +12,7 @@ from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError, UsageError
 from evalharness.reports.words import say
-from evalharness.testing.store_fixtures import SECRET, StoreFixtures
-from evalharness.testing.stored_records import added, make_run, make_trial, put, sample_report
+from evalharness.testing.stored_records import SECRET, StoreFixtures, added, make_run, make_trial, put, sample_report
 
 
 class TrialStoreContract(StoreFixtures):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from evalharness.domain.grade import Grade, GradeState
 from evalharness.domain.trial import TrialState
-from evalharness.engine.running.trial_state import decide
+from evalharness.engine.running.attempt import decide
 
 
 def grade(state: GradeState, score: float | None = None, *, required: bool = True, weight: float = 1.0) -> Grade:

@@ -8,7 +8,7 @@ from missing_parts import missing
 
 from evalharness.domain.problem import Problem
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax.lines import line_at
+from evalharness.formats.syntax.limits import line_at
 from evalharness.formats.syntax.yaml_source import MAX_ALIASES, parse_yaml
 
 

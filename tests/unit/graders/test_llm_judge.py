@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.specification import GraderSpec
-from evalharness.engine.running.trial_state import mean_score
+from evalharness.engine.running.attempt import mean_score
 
 WRITTEN = {"criteria": "Is it good code?", "outputPath": "coder.text", "model": "m"}
 SNAPSHOT = {"outputs": {"coder": {"text": "Ada", "files": ["a.py"]}}}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import Unscored
-from evalharness.graders.placeholders import (
+from evalharness.graders.structure import (
     FORMS,
     check_placeholders,
     fill_placeholders,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.domain.transcript import ToolCall, Transcript
-from evalharness.graders.judges.run_for_judge import run_for_judge, transcript_for_judge, without_headers
+from evalharness.graders.judges.relevance import run_for_judge, transcript_for_judge, without_headers
 
 
 def said(text: str, agent: str = "root") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from statistics import fmean
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.bootstrap import bca_bounds, bootstrap_interval, percentile_bounds, resampled
+from evalharness.stats.agreement import bca_bounds, bootstrap_interval, percentile_bounds, resampled
 from evalharness.stats.pass_k import pass_hat_k
 
 AIRLINE = [(4, passes) for passes, cases in enumerate((14, 12, 10, 4, 10)) for _ in range(cases)]

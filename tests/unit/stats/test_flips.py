@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.flips import flip_alarm_range, flip_rate
+from evalharness.stats.flip_rate import flip_alarm_range, flip_rate
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads((FIXTURES / "statistics-vectors.json").read_text())

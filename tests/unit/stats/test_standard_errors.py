@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.stats.standard_errors import (
+from evalharness.stats.power import (
     bernoulli_standard_error,
     se_for_trials,
     variance_components,

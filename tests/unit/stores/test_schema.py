@@ -14,7 +14,7 @@ from evalharness.domain.stored import RegisteredSuite
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
 from evalharness.reports.words import say
-from evalharness.stores.schema import MIGRATIONS
+from evalharness.stores.migrations import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database
 from evalharness.testing.stored_records import sample_report

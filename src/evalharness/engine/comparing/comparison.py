@@ -32,7 +32,7 @@ from evalharness.engine.comparing.pairs import OldRuns, Pair, Pairing, judges_of
 from evalharness.engine.comparing.required_sample import Undecided, required_sample
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.between_runs import FEWEST_RUNS
-from evalharness.stats.flips import flip_alarm_range
+from evalharness.stats.flip_rate import flip_alarm_range
 from evalharness.stats.p_values import benjamini_hochberg, holm
 from evalharness.stats.stratified import stratified_exact
 from evalharness.stats.thresholds import SAME

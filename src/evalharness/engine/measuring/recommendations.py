@@ -19,7 +19,7 @@ from evalharness.domain.report import FLAKY_FROM, FlakyCase, Recommendation, Rep
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
 from evalharness.engine.measuring.trial_counts import CaseTally, Measured
-from evalharness.stats.flips import flip_rate
+from evalharness.stats.flip_rate import flip_rate
 
 BUDGETS = frozenset(("latency", "cost", "tokens", "max_rounds", "max_length"))
 URGENCY = ("errors", "limit", "alike", "never", "flaky", "quarantine", "")

@@ -29,9 +29,8 @@ from evalharness.engine.planning.smallest_loss import (
 from evalharness.errors import Hint, UsageError
 from evalharness.stats.exact_power import smallest_drop
 from evalharness.stats.means import weighted_mean
-from evalharness.stats.power import mde_sampled_cases
+from evalharness.stats.power import mde_sampled_cases, se_for_trials, variance_components
 from evalharness.stats.rate_laws import laws_of_history
-from evalharness.stats.standard_errors import se_for_trials, variance_components
 from evalharness.stats.thresholds import ALPHA, POWER
 
 WORST = 0.25

@@ -1,13 +1,14 @@
-"""Attempt: one execution of one trial, from the question to a graded attempt.
+"""Attempt: one execution of one trial, from the question to a graded attempt and the state it ends in.
 
-The one place where exceptions of targets and graders become states (rules: "States"); nothing they raise goes further.
+The answer is recorded as plain JSON before it is graded. This is the one place where exceptions of targets and graders
+become states; nothing they raise goes further.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from traceback import TracebackException
 from typing import Any, NamedTuple
@@ -17,16 +18,16 @@ from pydantic import ValidationError
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
+from evalharness.documents.artifact import spending_of
 from evalharness.documents.artifact_view import reported_duration_s
-from evalharness.domain.grade import Grade, kept_evidence
+from evalharness.domain.bounds import LONGEST_MS, MOST_TOKENS, MOST_USD
+from evalharness.domain.grade import VERDICTS, Grade, GradeState, kept_evidence
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.specification import GraderSpec
-from evalharness.domain.transcript import Answer, Transcript, Usage, wrong_shape
-from evalharness.domain.trial import TIME_LIMIT, Attempt, TrialState
+from evalharness.domain.transcript import FIGURES, Answer, Transcript, Usage, wrong_shape
+from evalharness.domain.trial import TIME_LIMIT, Attempt, Cause, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase
-from evalharness.engine.running.recorded_answer import is_bare_text, recorded_answer
 from evalharness.engine.running.time_limit import STRAY, LoopTime, Steps, TimeLimit, TrialsTask, is_being_cancelled
-from evalharness.engine.running.trial_state import decide
 from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
 from evalharness.errors import (
     HarnessError,
@@ -40,6 +41,8 @@ from evalharness.errors import (
     UsageError,
     raised_at,
 )
+from evalharness.stats.means import weighted_mean
+from evalharness.values.json_value import Json, plain_json
 from evalharness.values.text import head
 
 _OF_ANSWERS = (Answer.__name__, Usage.__name__)
@@ -313,3 +316,127 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         result = result.unchecked({**vars(result), "evidence": kept_evidence(result.evidence)})
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
     return result.unchecked({**vars(result), **about, "required": spec.required, "weight": spec.weight})
+
+
+_ONLY_OUTPUT = {"output"}
+
+
+def is_bare_text(answer: Transcript) -> bool:
+    """Most answers are a text and nothing else: there is nothing in it to change."""
+    return type(answer) is Transcript and type(answer.output) is str and answer.model_fields_set == _ONLY_OUTPUT
+
+
+def recorded_answer(answer: Transcript) -> Transcript:
+    """Raises TargetFailed for what cannot be kept, ImpossibleFigure for what no answer can cost, use or take."""
+    plain = _checked({name: _plain(name, value) for name, value in _given(answer)})
+    for figure, value, most in _figures(plain):
+        if not 0 <= value <= most:
+            raise ImpossibleFigure(figure, value, evidence=plain.model_copy(update=dict.fromkeys(FIGURES)))
+    return plain
+
+
+def _given(answer: Transcript) -> Iterator[tuple[str, Any]]:
+    """What was said, by field; its classes may have fields of their own, which are not kept."""
+    values = vars(answer)
+    for name in Transcript.model_fields:
+        if name in values and (name in answer.model_fields_set or (name == "files" and values[name])):
+            yield name, values[name]
+
+
+def _plain(name: str, value: Any) -> Json:
+    try:
+        if name == "tool_calls":
+            return [plain_json(vars(call)) for call in value]
+        if name in FIGURES:  # not a number is none, but a figure: it is refused as such
+            return vars(value) if name == "usage" and value is not None else value
+        return plain_json(value)
+    except ValueError as error:
+        raise TargetFailed(f"the answer's {name} holds {error}") from None
+
+
+def _checked(written: dict[str, Json]) -> Transcript:
+    try:
+        return Transcript.model_validate(written)
+    except ValidationError as error:
+        raise wrong_shape(error) from None
+
+
+def _figures(answer: Transcript) -> Iterator[tuple[str, float, float]]:
+    """Each with its field, and the most that it can be."""
+    if answer.cost_usd is not None:
+        yield "cost_usd", answer.cost_usd, MOST_USD
+    if answer.usage is not None:
+        yield "usage.input_tokens", answer.usage.input_tokens, MOST_TOKENS
+        yield "usage.output_tokens", answer.usage.output_tokens, MOST_TOKENS
+    most = {"duration": LONGEST_MS, "cost": MOST_USD, "tokens": MOST_TOKENS}
+    for figure, what, value in spending_of(answer.events) if answer.events else ():
+        yield figure, value, most[what]
+    if (duration_s := reported_duration_s(answer)) is not None:
+        yield "duration_s", duration_s, LONGEST_MS / 1000
+
+
+_STATES: tuple[tuple[TrialState, GradeState], ...] = (
+    ("error", "unscored"),
+    ("failed", "fail"),
+    ("awaiting", "awaiting"),
+)
+"""What a trial is because of a decisive grade: the first of these counts."""
+
+
+def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Cause]:
+    """State, score, reason and cause. All required grades pass → passed; one unscored → error; one still outstanding →
+    awaiting, unless one already failed."""
+    score = mean_score(grades)
+    deciding = decisive_grades(grades)
+    if all(grade.state == "pass" for grade in deciding):
+        return "passed", score, "", ""
+    if not deciding[0].required:
+        due = [grade for grade in deciding if grade.state == "awaiting"]
+        said = "; ".join(map(_said, due or deciding))
+        if due:
+            return "awaiting", score, said, _cause(due)
+        return "error", score, f"no grader gave a verdict: {said}", ""
+    states: tuple[tuple[TrialState, GradeState], ...] = (
+        ("error", "unscored"),
+        ("failed", "fail"),
+        ("awaiting", "awaiting"),
+    )
+    for state, looked_for in states:
+        found = [grade for grade in deciding if grade.state == looked_for]
+        if found:
+            return state, score, "; ".join(map(_said, found)), _cause(found)
+    raise AssertionError("a grade is in no known state")
+
+
+def _cause(decisive: Iterable[Grade]) -> Cause:
+    return next((grade.cause for grade in decisive if grade.cause), "")
+
+
+def decisive_grades(grades: Sequence[Grade]) -> list[Grade]:
+    """The required grades. Where none is, and nobody gave a verdict, all that were to give one: none is no pass."""
+    required = [grade for grade in grades if grade.required]
+    if required or any(grade.is_verdict for grade in grades):
+        return required
+    return [grade for grade in grades if grade.state not in VERDICTS]
+
+
+def mean_score(grades: Sequence[Grade]) -> float | None:
+    """The weighted mean of the grades' scores. Nothing to grade scores 1.
+
+    None when a required grade has no score, or nobody has one of those whose scores are to count. A grade that passes
+    without a score has measured nothing (a scorer that is switched off): it is left out.
+    """
+    if len(grades) == 1 and grades[0].score is not None:
+        return grades[0].score
+    if any(grade.score is None for grade in grades if grade.required and grade.state != "pass"):
+        return None
+    scored = [(grade.score, grade.weight) for grade in grades if grade.score is not None]
+    if not any(weight for _, weight in scored):
+        if any(grade.state not in VERDICTS and (grade.weight or not scored) for grade in grades):
+            return None
+        scored = [(score, 1.0) for score, _ in scored]  # nothing has weight: all have the same
+    return weighted_mean(scored) if scored else 1.0
+
+
+def _said(grade: Grade) -> str:
+    return f"{grade.grader}: {grade.reason}" if grade.reason else f"{grade.grader}: {grade.state}"

@@ -15,8 +15,7 @@ from evalharness.domain.run import CaseLock
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Outcome, Trial
 from evalharness.engine.planning.planned_cases import PlannedCase, lock_cases
-from evalharness.engine.running.attempt import grade_once
-from evalharness.engine.running.trial_state import decide, decisive_grades
+from evalharness.engine.running.attempt import decide, decisive_grades, grade_once
 from evalharness.values.json_value import Json
 
 REDACTION_MARK = "[redacted"

@@ -10,9 +10,9 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import SPEND_CAP, VERDICTS, Grade
 from evalharness.domain.trial import Attempt
 from evalharness.engine.planning.planned_cases import PlannedCase
-from evalharness.engine.running.trial_state import decisive_grades
+from evalharness.engine.running.attempt import decisive_grades
 from evalharness.engine.verifying.probe_answers import CONSTANTS, Probe
-from evalharness.stats.flips import flip_rate
+from evalharness.stats.flip_rate import flip_rate
 from evalharness.values.json_value import Json
 
 SHOWN = 5

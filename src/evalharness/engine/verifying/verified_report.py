@@ -27,7 +27,7 @@ from evalharness.engine.running.sequential_decision import error_bounds_of, foll
 from evalharness.engine.verifying.reported_comparison import believed_of_comparison, recompare
 from evalharness.engine.verifying.reported_counts import reported_suite, reported_trials
 from evalharness.engine.verifying.reported_verdict import COSTS, Judged, rejudge, reported_gate, unread_checks
-from evalharness.stats.flips import flip_rate
+from evalharness.stats.flip_rate import flip_rate
 
 CLOSE_S = 1e-6
 """Durations of trials are reported with six decimals; every other figure must agree to the last bit or so."""

@@ -1,11 +1,14 @@
-"""What a file may hold at most, whatever its syntax, so that no file can exhaust the harness.
+"""How large a file may be, whatever its syntax, and the line numbers of its values.
 
-Only the bounds that YAML and JSON share; what is special to one syntax stands in its own module.
+Only what YAML and JSON share is here.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
+
+from evalharness.domain.problem import FieldPath
 
 MAX_CHARS = 50_000_000
 MAX_DEPTH = 64
@@ -34,3 +37,22 @@ def bounded_int(digits: str, radix: int = 10) -> int | None:
 def finite_float(text: str) -> float | None:
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+Lines: TypeAlias = "int | tuple[int, dict[str, Lines] | list[Lines]]"
+
+
+def line_at(lines: Lines, path: FieldPath) -> int:
+    """The line of what `path` names, or of its nearest ancestor that exists."""
+    for step in path:
+        if isinstance(lines, int):
+            break
+        children = lines[1]
+        if isinstance(children, dict):
+            found = children.get(step) if isinstance(step, str) else None
+        else:
+            found = children[step] if isinstance(step, int) and 0 <= step < len(children) else None
+        if found is None:
+            break
+        lines = found
+    return lines if isinstance(lines, int) else lines[0]

@@ -20,6 +20,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import Unscored
+from evalharness.graders.assertions import artifact_in
 from evalharness.graders.judges.criteria import parse_criteria
 from evalharness.graders.judges.judge_part import JudgeGrader, JudgeOptions, not_blank
 from evalharness.graders.judges.prompts import rubric_text, template
@@ -27,7 +28,6 @@ from evalharness.graders.judges.question import Asking, JudgeVerdict, Question
 from evalharness.graders.judges.rubric import scored
 from evalharness.graders.judges.score_sheet import ScoreSheet
 from evalharness.graders.scorers import ANSWER_PATH
-from evalharness.graders.workflow_part import artifact_in
 from evalharness.stats.thresholds import reaches
 from evalharness.values.json_value import MISSING, Json
 

@@ -15,11 +15,11 @@ from evalharness.sandboxes import process_tree
 
 _PACKAGE_FOLDER = Path(__file__).parents[2]
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from evalharness.sandboxes.guard import watch; "
+    "import sys; sys.path.insert(0, sys.argv[1]); from evalharness.sandboxes.process_guard import watch; "
     "watch(range(int(sys.argv[2]), int(sys.argv[3])))"
 )
 _SWEEPS = 100
-_PAUSE_S = 0.02
+_GUARD_PAUSE_S = 0.02
 
 
 class ProcessGuard:
@@ -53,4 +53,4 @@ def watch(marks: range) -> None:
         clean_sweeps = clean_sweeps + 1 if process_tree.kill_marked(marks) else 0
         if clean_sweeps == 3:
             return
-        time.sleep(_PAUSE_S)
+        time.sleep(_GUARD_PAUSE_S)

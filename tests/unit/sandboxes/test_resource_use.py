@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.sandboxes import disk_use
-from evalharness.sandboxes.disk_use import is_larger_than
+from evalharness.sandboxes import resource_use
+from evalharness.sandboxes.resource_use import is_larger_than
 
 
 def test_content_counts_at_every_depth(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_empty_files_are_not_nothing(tmp_path: Path) -> None:
 def test_too_many_to_be_counted_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         (tmp_path / str(number)).touch()
-    monkeypatch.setattr(disk_use, "MOST_ENTRIES", 20)
+    monkeypatch.setattr(resource_use, "MOST_ENTRIES", 20)
     assert is_larger_than(tmp_path, 10**12)
 
 
