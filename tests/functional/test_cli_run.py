@@ -94,7 +94,7 @@ def test_variants_are_shown_side_by_side_and_the_worst_decides(project: Path) ->
     assert re.search(r"capitals +broken +0 of 3 +– .* 3 +INVALID", table)
     assert re.search(r"^peru +passed +failed +error", table, re.M)
     assert "no route" in done.out
-    assert "mend the cause, then: eval-harness resume" in done.out
+    assert "fix the cause, then: eval-harness resume" in done.out
 
 
 def test_exit_codes(project: Path) -> None:

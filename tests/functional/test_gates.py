@@ -388,7 +388,7 @@ def test_a_gate_whose_grades_are_all_outstanding_is_open(tmp_path: Path) -> None
     suite = f"name: due\ntarget: echo\ngate: {{thresholds: {{pass_rate: 0.5}}}}\ntest_cases: [{case}]\n"
     done = drive(write(tmp_path, suite_yaml=suite), "run", "suite.yaml", "--json")
     assert (done.code, done.report["verdict"], done.report["gate"]["verdict"]) == (4, "UNDECIDED", "INCONCLUSIVE")
-    assert done.report["gate"]["checks"][0]["text"]["text"] == "pass rate cannot be told yet: 1 case still to be graded"
+    assert done.report["gate"]["checks"][0]["text"]["text"] == "pass rate is not known yet: 1 case still to be graded"
 
 
 def stored_name(done: Outcome) -> str:

@@ -68,7 +68,7 @@ def test_a_changed_report_is_reported_figure_by_figure(project: Path) -> None:
     assert "0.95" in done.out
     [found] = drive(project, "verify", "report.json", "--json").json["verified"]
     [first, second] = found["mismatches"]
-    assert (first["figure"], first["told"], first["found"]) == ("summary.pass_rate", 0.95, pytest.approx(2 / 3))
+    assert (first["figure"], first["reported"], first["found"]) == ("summary.pass_rate", 0.95, pytest.approx(2 / 3))
     assert second["figure"] == "measurements.pass_rate.low"
 
 

@@ -141,7 +141,7 @@ def _odd_keys(kept: Report, run: Run) -> Iterator[Mismatch]:
     for case in kept.cases:
         if case.key and case.key != run.lock.keys.get(case.case_id):
             figure = f"cases.{case.case_id}.key"
-            yield Mismatch(figure=figure, told=case.key, found=run.lock.keys.get(case.case_id))
+            yield Mismatch(figure=figure, reported=case.key, found=run.lock.keys.get(case.case_id))
 
 
 def _as_judged(run: Run, today: date) -> Suite:
@@ -201,7 +201,7 @@ def _odd_rows(store: Store, run: Run) -> Iterator[Mismatch]:
         yield from odd.values()
         seed = trial_seed(run.lock.seed, trial.case_id, trial.index)
         if run.has_fresh_trials and trial.seed != seed:
-            yield Mismatch(figure=f"{_place(row)}.seed", told=trial.seed, found=seed)
+            yield Mismatch(figure=f"{_place(row)}.seed", reported=trial.seed, found=seed)
 
 
 def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
@@ -209,24 +209,24 @@ def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
                  "output_tokens"):  # fmt: skip
         reported, found = getattr(row, name), getattr(trial, name)
         if reported != found:
-            yield Mismatch(figure=f"{_place(row)}.{name}", told=reported, found=found)
+            yield Mismatch(figure=f"{_place(row)}.{name}", reported=reported, found=found)
 
 
 def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
     """State and score follow from the grades, where there are any; without a verdict there is no score."""
     if row.is_not_needed and row.state != "skipped":
-        yield Mismatch(figure=f"{_place(row)}.cause", told=row.cause, found="")
+        yield Mismatch(figure=f"{_place(row)}.cause", reported=row.cause, found="")
     if not grades and row.state not in GRADED and row.score is not None:
-        yield Mismatch(figure=f"{_place(row)}.score", told=row.score, found=None)
+        yield Mismatch(figure=f"{_place(row)}.score", reported=row.score, found=None)
     if not grades:
         return
     state, score, _, cause = decide(grades)
     if state != row.state:
-        yield Mismatch(figure=f"{_place(row)}.state", told=row.state, found=state)
+        yield Mismatch(figure=f"{_place(row)}.state", reported=row.state, found=state)
     if cause != row.cause:
-        yield Mismatch(figure=f"{_place(row)}.cause", told=row.cause, found=cause)
+        yield Mismatch(figure=f"{_place(row)}.cause", reported=row.cause, found=cause)
     if score != row.score and (score is None or row.score is None or abs(score - row.score) > SAME):
-        yield Mismatch(figure=f"{_place(row)}.score", told=row.score, found=score)
+        yield Mismatch(figure=f"{_place(row)}.score", reported=row.score, found=score)
 
 
 def _place(row: Outcome) -> str:

@@ -66,7 +66,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
 
 
 def refuse(name: str, why: str) -> None:
-    """A flag that would change nothing; as a variable, it may be meant for other runs, so that is only told."""
+    """A flag that would change nothing; as a variable, it may be meant for other runs, so it is only a warning."""
     source = click.get_current_context().get_parameter_source(name)
     if source is ParameterSource.COMMANDLINE:
         raise click.UsageError(why)
@@ -243,7 +243,7 @@ _RULE = (
         "--power",
         type=NumberType(0.5, 1, min_open=True, max_open=True),
         metavar="P",
-        help="How surely a loss should be found, for the least one told.  [default: as the gate says, else 0.8]",
+        help="How likely a loss of the smallest detectable size is found.  [default: as the gate says, else 0.8]",
     ),
     tolerance_option,
 )

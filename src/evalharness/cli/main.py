@@ -36,7 +36,7 @@ COMMANDS = {
     "validate": Command("validate", "Check suite files and tell every problem at once."),
     "selftest": Command("selftest", "Prove a suite: right answers must pass, wrong ones must fail."),
     "run": Command("run", "Run suites and print a verdict with error bars.", keeps=True),
-    "resume": Command("resume", "Continue an interrupted run, or mend one that had errors.", keeps=True),
+    "resume": Command("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
     "regrade": Command("regrade", "Grade stored transcripts or artifacts again; nothing is re-run.", keeps=True),
     "calibrate": Command("calibrate", "How far judges are from known scores, and what fools them.", keeps=True),
     "gate": Command("gate", "Judge a stored run by its gate, or by one given now."),
@@ -50,9 +50,7 @@ COMMANDS = {
     "regressions": Command(
         "regressions", "Did a suite get worse than its baseline? Exit code 1 if so.", only_prints=True
     ),
-    "verify": Command(
-        "verify", "Compute every figure of a report anew; also checks tables of pass^k.", only_prints=True
-    ),
+    "verify": Command("verify", "Recalculate and check a report; also checks tables of pass^k.", only_prints=True),
     "list-suites": Command("list_suites", "List suites: in a folder, registered, ready-made.", only_prints=True),
     "import": Command("import_file", "Turn a table, or a suite of another format, into a suite file."),
     "capture": Command("capture", "Turn answers of a run into regression evals."),

@@ -51,7 +51,7 @@ class Announcer:
         self._redactor = redactor
         print_warnings(files)
         if is_unprotected:
-            print("warning: --sandbox none: code that nobody vouches for runs here unprotected", file=sys.stderr)
+            print("warning: --sandbox none: untrusted code runs without protection", file=sys.stderr)
 
     def run_started(self, run: Run, finished_before: int) -> None:
         if self.progress is not None:

@@ -46,7 +46,10 @@ from evalharness.cli.flags import (
 )
 @option("--repeat", "--trials", "--epochs", "trials", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
 @option(
-    "--k", metavar="N,…", callback=numbers, help="For which k pass@k and pass^k are told.  [default: 1, 3, half of N]"
+    "--k",
+    metavar="N,…",
+    callback=numbers,
+    help="Values of k to report for pass@k and pass^k.  [default: 1, 3, half of N]",
 )
 @concurrency_option
 @option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
@@ -169,7 +172,7 @@ def _sequential(flags: dict[str, Any]) -> Any:
     if not flags["sequential"]:
         refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
         return None
-    refuse("k", "--k cannot be told with --sequential: a run that may stop early does not try every case so often")
+    refuse("k", "--k does not work with --sequential: a run that may stop early does not try every case that often")
     from evalharness.domain.sequential import SequentialRequest
 
     return SequentialRequest(flags["sequential_effect"] / 100, flags["trials"])

@@ -20,7 +20,7 @@ PROGRAM = "eval-harness"
 
 class ProgressConsole(Console):
     def on_broken_pipe(self) -> None:
-        """A run goes on when nobody watches any more; that its report cannot be told is found out at its end."""
+        """A run goes on when its reader has gone; its report fails at the end, if at all."""
         self.quiet = True
 
 

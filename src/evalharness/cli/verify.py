@@ -42,7 +42,7 @@ def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str
 @json_option
 @debug_option
 def command(what: str, **flags: Any) -> int:
-    """Compute every figure of a report anew from its trials; exit code 1 if one differs.
+    """Recalculate every figure of a report from its trials; exit code 1 if one differs.
 
     RUN (an id or a name) is checked in the store. FILE is a JSON report, with its trials or without, or somebody's
     table of pass^1 … pass^n (JSON or CSV), which is checked by arithmetic: can complete trials give these figures?

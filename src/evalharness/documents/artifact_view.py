@@ -206,7 +206,7 @@ def reported_duration_s(answer: Answer) -> float | None:
 
 
 def artifact_answer(artifact: EvalArtifact) -> Answer:
-    """Its primary output, else all its outputs; usage and cost as far as its agents told them."""
+    """Its primary output, else all its outputs; usage and cost as far as its agents report them."""
     outputs, snapshot = artifact.outputs, artifact.snapshot
     if artifact.run_id and said(snapshot, "runId", "run_id") is None:
         snapshot = RunSnapshot(snapshot, runId=artifact.run_id)

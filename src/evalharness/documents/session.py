@@ -204,7 +204,7 @@ def said_in(session: Session, *, is_inner: bool = False) -> Iterator[Said]:
 
 
 def questions_of(session: Session) -> tuple[str, ...]:
-    """What the user said. Inside a sub-session an implicit message is what one agent told another: no question."""
+    """What the user said. Inside a sub-session an implicit message comes from another agent and is not a question."""
     return tuple(
         said.message.text
         for said in said_in(session)

@@ -52,7 +52,7 @@ class CheckLines(NamedTuple):
 
 
 def check_lines(result: Result) -> CheckLines:
-    """What was checked, in order. An error is the only thing told about an eval that has one."""
+    """What was checked, in order. An eval with an error has nothing else."""
     if result.error:
         return CheckLines((), (result.error,))
     checks = (_size(result), _tool_calls(result), _relevance(result), _assertions(result))

@@ -143,7 +143,7 @@ class EachCase(Record):
 
 
 class Quarantine(Record):
-    """A case that the gate does not count for a while: why, who mends it, until when (that day included)."""
+    """A case that the gate does not count for a while: why, who fixes it, until when (that day included)."""
 
     case: Text
     reason: Text

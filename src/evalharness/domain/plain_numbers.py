@@ -13,7 +13,7 @@ from evalharness.stats.thresholds import SAME
 ROUGH = 0.05
 """An interval reaching further than this to a side is reported in whole points: more digits would promise too much."""
 LARGEST_RATIO = 1000
-"""Times and costs that differ by more are told to do so: further digits would say nothing."""
+"""Above this, times and costs are only said to differ by more: further digits would say nothing."""
 _RAREST = 1e-6
 _MOST_DECIMALS = 12
 

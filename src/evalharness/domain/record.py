@@ -21,7 +21,7 @@ _set_values, _set_names, _set_extra, _set_private = (
 
 
 class PlainModel(BaseModel):
-    """Python code that makes one from wrong values is told so in plain words."""
+    """Python code that makes one from wrong values gets an error in plain words."""
 
     def __init__(self, /, **values: Any) -> None:
         """Raises InvalidValue; `model_validate`, which parsers use, raises pydantic's own error."""

@@ -275,7 +275,7 @@ class Mismatch(Record):
     """A figure that does not follow from the rows."""
 
     figure: str
-    told: Any
+    reported: Any
     found: Any
 
 

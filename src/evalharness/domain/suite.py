@@ -54,7 +54,7 @@ class SuiteConfig(Record):
 
 
 class Variant(Record):
-    """A target of its own, or what the suite's target is told: provider and model by workflow node, tags."""
+    """A target of its own, or what the suite's target gets: provider and model by workflow node, tags."""
 
     name: Name = Field(validation_alias=AliasChoices("name", "id"))
     target: TargetSpec | None = None
@@ -79,7 +79,7 @@ class Suite(Record):
     variants: tuple[Variant, ...] = ()
     trials: Trials = 1
     k: tuple[Trials, ...] = ()
-    """For which k pass@k and pass^k are told; empty: 1, 3 and half the number of trials."""
+    """Values of k to report for pass@k and pass^k; empty: 1, 3 and half the number of trials."""
     vars: dict[str, str] = Field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     infrastructure_errors: tuple[str, ...] = ()

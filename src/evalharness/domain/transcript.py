@@ -90,7 +90,7 @@ LEFT_OUT = "left_out_events"
 
 
 def error_event(message: str, said: dict[str, Json] | None = None) -> dict[str, Json]:
-    """`said` is the event of the stream that told of the error, where it had one of its own."""
+    """`said` is the event of the stream that reported the error, if there was one."""
     return {**(said or {}), "type": ERROR, "message": message}
 
 

@@ -123,7 +123,7 @@ def _is_session(path: Path) -> bool:
 
 
 def _is_meant_as_session(source: Source) -> bool:
-    """Also where its messages are not what they should be, which is then told."""
+    """Also if its messages are wrong, which is then reported."""
     found = recognise(source.data)
     if found is None:
         return isinstance(source.data, Mapping) and isinstance(source.data.get("messages"), list)

@@ -96,7 +96,7 @@ class CodeTests(Grader):
 
 
 def _graded(said: tuple[dict[str, Any], ...], token: str) -> Grade:
-    """By the one verdict of the process that ran the tests: it alone was told the token, after the code was started."""
+    """By the one verdict of the process that ran the tests: it alone got the token, after the code was started."""
     verdict = said[0]
     is_sound = len(said) == 1 and verdict.keys() == {"token", "passed", "reason"} and verdict["token"] == token
     match verdict:

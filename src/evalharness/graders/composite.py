@@ -115,7 +115,7 @@ class Composite(Grader):
 
 
 def _said_before(context: GradeContext, place: int, spec: GraderSpec) -> Grade | None:
-    """What a part is told to have said, as `_evidence` wrote it down."""
+    """The grade of a part, as `_evidence` recorded it."""
     reported: Any = context.before.evidence if context.before else None
     if not isinstance(reported, list) or place >= len(reported):
         return None

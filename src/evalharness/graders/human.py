@@ -31,7 +31,7 @@ def ascending(bounds: Range) -> Range:
 
 
 class GoodAnswerOptions(Options):
-    """What both kinds of judges may be told about a good answer."""
+    """What people and models may learn about a good answer."""
 
     rubric: str | None = None
     expected: Json = None

@@ -176,7 +176,7 @@ def why_ended(ended: Ended, limit_s: float = 0.0) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """An error as the code told it, fit for a reason."""
+    """An error as the code reported it, short enough for a reason."""
     return shown(text, LONGEST_ERROR)[1:-1]
 
 

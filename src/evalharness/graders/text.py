@@ -52,7 +52,7 @@ class ExactOptions(TextOptions):
 
 
 class Exact(Grader):
-    """The answer is this text (white space around it ignored, unless told otherwise)."""
+    """The answer is this text (white space around it is ignored unless `trim_whitespace` is false)."""
 
     Options: ClassVar[type[Options]] = ExactOptions
     only_reads: ClassVar[bool] = True

@@ -22,7 +22,7 @@ _WORST_CASE = {
 
 def _errors(trials: int, may_go_on: bool, reason: str) -> str:
     then = ", then resume the run" if may_go_on else ""
-    return f"mend what stopped {count(trials, 'trial')} from being judged{then}: {reason}"
+    return f"fix what stopped {count(trials, 'trial')} from being judged{then}: {reason}"
 
 
 def _over_limit(number: int, limit: str) -> str:
@@ -57,7 +57,7 @@ def _limit_name(limit: str) -> str:
 def _quarantine(number: int) -> str:
     verb, them = ("counts", "it") if number == 1 else ("count", "them")
     return (
-        f"{count(number, 'flaky case')} {verb} in the gate, which chance may then decide: mend {them}, "
+        f"{count(number, 'flaky case')} {verb} in the gate, which chance may then decide: fix {them}, "
         f"or list {them} under `quarantine:` of the gate for a while, with reason, owner and expiry"
     )
 

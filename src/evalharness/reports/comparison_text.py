@@ -168,7 +168,7 @@ def difference_text(found: Difference, comparison: Comparison) -> tuple[str, str
             return ends if found.new else "", apart, ""
         return ends, f"{apart}; in the others {moved}" if apart else moved, _interval(found, " %")
     if not found.n_cases:
-        return "", "not told by both runs of any case", ""
+        return "", "no case has it in both runs", ""
     size, ends = change(*found.ends, found.half_width)
     sign = "" if not found.value else "-" if found.value < 0 else "+"
     return ends, f"{sign}{size}", _interval_of_these(found, comparison.alpha) or _interval(found, "")

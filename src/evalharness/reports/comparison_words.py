@@ -55,7 +55,7 @@ def _of_cases(metric: str, cases: Sequence[str], number: int, what: str) -> str:
 
 
 def _how(partly: bool) -> str:
-    return "not told whole by both runs" if partly else "told by one of the runs only"
+    return "incomplete in one of the runs" if partly else "reported by one run only"
 
 
 def figures_missing(metric: str, cases: Sequence[str], number: int, partly: bool) -> str:
@@ -165,7 +165,7 @@ def by_weight(weightless: int) -> str:
 def stopped_early(runs: Sequence[str]) -> str:
     who = f"{runs[0]} was" if len(runs) == 1 else "both runs were"
     verdicts = "its own verdict stands by itself" if len(runs) == 1 else "their own verdicts stand by themselves"
-    return f"{who} allowed to stop early, so the chances told here are rough; {verdicts}"
+    return f"{who} allowed to stop early, so these chances are rough; {verdicts}"
 
 
 def between_runs(metric: str) -> str:

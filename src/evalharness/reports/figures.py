@@ -148,7 +148,7 @@ def _cost(report: Report) -> Iterator[FigureLine]:
     found, trials = report.measurements.get("cost_usd"), report.summary.trials
     judged = trials.passed + trials.failed
     unstated = judged - (found.n_trials if found else 0)
-    but = f" ({unstated:,} of {count(judged, 'judged trial')} told none)" if unstated else ""
+    but = f" ({unstated:,} of {count(judged, 'judged trial')} report none)" if unstated else ""
     parts = [f"{money(report.cost_usd)} in all{but}"] if report.cost_usd is not None else []
     if report.input_tokens is not None:
         parts.append(f"{report.input_tokens:,} tokens in, {report.output_tokens or 0:,} out")

@@ -86,7 +86,7 @@ def score_uncertain(
 
 
 def not_graded_yet(metric: str, kind: str, group: str, awaiting: int) -> str:
-    return f"{label_of(metric, kind, group)} cannot be told yet: {count(awaiting, 'case')} still to be graded"
+    return f"{label_of(metric, kind, group)} is not known yet: {count(awaiting, 'case')} still to be graded"
 
 
 def each_case(passed: int, of: int, missed: Mapping[str, Any], undecided: Mapping[str, Any], skipped: int) -> str:

@@ -70,7 +70,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "make a run of the suite as it is now the baseline: eval-harness baseline {run} "
             "(or run it with --baseline none first)"
         ),
-        "hint.judge_the_rest": "mend what ended in error and `resume` the run, or grade what still awaits a grade",
+        "hint.judge_the_rest": "fix what ended in error and `resume` the run, or grade what still awaits a grade",
         "hint.write_again": "write it with this version: eval-harness run … --json, or -o report.json",
         "hint.larger_effect": "ask for a larger --effect",
         "hint.write_baseline_file": "write one: eval-harness baseline RUN -o FILE.json",
@@ -123,7 +123,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.choose_target": lambda targets, number: (
             f"choose one of its `targets:` with --target NAME: {first_names([*map(one_word, targets)], number)}"
         ),
-        "hint.finished_run": "name a run that came to its end, or mend this one: eval-harness resume RUN",
+        "hint.finished_run": "name a finished run, or repair this one: eval-harness resume RUN",
         "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline RUN",
         "hint.which_suite": "say which with --suite, or compare with the run itself: eval-harness baseline list",
         "hint.case_of_artifacts": "give --case ID, or write its caseId into each artifact",

@@ -94,7 +94,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "its {unit}s hardly differ, which so few do not prove: for others like them, it is planned as if one "
             "more always passed and one more never did"
         ),
-        "plan.first_answers": "only first answers count here: an answer that was mended by another try is a fail",
+        "plan.first_answers": "only first answers count here: an answer that only a further try got right is a fail",
         "plan.noise_between_runs": _noise_between_runs,
         "baseline.nothing_passed": (
             "no trial of this run passed: no later run can pass less often, so none will be called worse for that"

@@ -142,7 +142,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             f"{count(trials, 'trial')} without an answer to grade, kept as before"
         ),
         "regrade.kept_verdicts": lambda grades: (
-            f"{count(grades, 'grade')} that judges had given, kept as before; --no-cache judges all anew"
+            f"{count(grades, 'grade')} of judges kept as before; --no-cache judges all again"
         ),
         "regrade.on_redacted_text": _on_redacted_text,
         "regrade.on_truncated_text": lambda trials: (

@@ -179,10 +179,10 @@ def next_step(run: Run, report: Report, command: str, store: str | None = None) 
     if cap:  # then grades are outstanding
         return regrade or resume
     if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
-        return "mend the cause, then run the suite again: a sequential run that was decided is not continued"
+        return "fix the cause, then run the suite again: a sequential run that was decided is not continued"
     if report.verdict == "INVALID" and report.summary.trials.error:
         judge = f"; with another judge: {command} regrade {name} --judge-model M{named}" if report.judging else ""
-        return f"mend the cause, then: {regrade or f'{command} resume {name}{named}'}{judge}"
+        return f"fix the cause, then: {regrade or f'{command} resume {name}{named}'}{judge}"
     case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
     return f"{command} show {name}{case}{named}"
 

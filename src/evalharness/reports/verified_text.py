@@ -34,9 +34,9 @@ class VerifiedReport:
             text = f"{len(wrong):,} of {verified.figures:,} figures do not follow from its {basis}"
             self._screen.say(("DIFFERS  ", "bold red"), text)
             rows: list[list[Part]] = [
-                [each.figure, _shown(each.told), _shown(each.found)] for each in wrong[:MOST_SHOWN]
+                [each.figure, _shown(each.reported), _shown(each.found)] for each in wrong[:MOST_SHOWN]
             ]
-            self._screen.table(["figure", "told", "computed"], rows)
+            self._screen.table(["figure", "reported", "computed"], rows)
             if len(wrong) > MOST_SHOWN:
                 self._screen.say(f"… and {len(wrong) - MOST_SHOWN:,} more")
         if verified.believed:

@@ -43,7 +43,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "baseline was tried, and its scores, times and costs, with their intervals and how many trials lack one"
         ),
         "believed.baseline_runs": "the intervals of the comparison, which rest on how much the baseline's runs vary",
-        "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are told",
+        "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are reported",
         "believed.past_answers": "what earlier runs answered to the cases that are lost",
         "believed.flips": "whether others failed that always passed (strict_flips)",
         "believed.judging": "what judges took and cost",
@@ -64,7 +64,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "verify.impossible": "impossible",
         "verify.impossible_because": "impossible: {why}",
         "verify.unknown_case": "no case of the report",
-        "verify.duplicate_trial": "told before",
+        "verify.duplicate_trial": "listed before",
         "verify.unplanned_trial": "not one of the {planned} planned",
         "verify.gate_not_judged": "not judged: errors, or trials to be done",
         "rates.possible": _rates_possible,
@@ -91,7 +91,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "known: give --trials N"
         ),
         "rates.too_many_tasks": "so many tasks cannot be checked: {most:,} are the most",
-        "rates.tasks_unknown": "how many tasks there were is not told: give --tasks N, or --tasks NAME=N",
+        "rates.tasks_unknown": "the number of tasks is not known: give --tasks N, or --tasks NAME=N",
         "rates.no_figure": "it has no figure",
         "rates.no_share": "pass^{k} is {rate}, which is no share of trials",
         "rates.no_rate": "pass^{k} is '{written}', which is no number",

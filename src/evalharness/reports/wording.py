@@ -94,7 +94,7 @@ def judging_text(took: Judging) -> str:
         parts.append(f"{count(took.cached, 'verdict')} from the cache")
     if took.calls:
         tokens = f"{took.input_tokens:,} tokens in, {took.output_tokens:,} out"
-        parts.append(tokens if took.input_tokens or took.output_tokens else "tokens not told")
+        parts.append(tokens if took.input_tokens or took.output_tokens else "tokens not reported")
         parts.append("at an unknown price" if took.cost_usd is None else money(took.cost_usd))
     return f"{took.model}: {', '.join(parts)}"
 
@@ -126,5 +126,5 @@ def removal_command(baseline: str, suite: str) -> str:
 
 
 def naming(store: str | None) -> str:
-    """The flag that the next command needs to find the store that this one was told to use."""
+    """The flag that the next command needs to find the same store."""
     return f" --store {shlex.quote(store)}" if store else ""

@@ -91,7 +91,7 @@ def _alpha(gate: Gate) -> float:
 def _fixed_for_floor(floor: float, effect: float, alpha: float) -> int:
     if not effect < floor < 1:
         raise UsageError(
-            f"a pass rate of {floor * 100:g} % cannot be told from one that is {effect * 100:g} points lower",
+            f"a pass rate of {floor * 100:g} % cannot be distinguished from one that is {effect * 100:g} points lower",
             hint=Hint("hint.sequential_floor"),
         )
     return fixed_design(floor, floor - effect, alpha, BETA).trials

@@ -1,7 +1,7 @@
 """agent: a language model with tools in the trial's workspace, called in a loop until it answers.
 
-Files are reached through tools that cannot leave the workspace; programs run in the sandbox for code that nobody
-vouches for. A tool's fault is told to the model, which may do better; it is no fault of the trial.
+Files are reached through tools that cannot leave the workspace; programs run in the sandbox for untrusted code.
+A tool's error goes back to the model, which may do better; it is not an error of the trial.
 """
 
 from __future__ import annotations

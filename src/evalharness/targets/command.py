@@ -234,7 +234,7 @@ class CommandTarget(Target):
 
 
 def beside_the_input(task: Task) -> dict[str, str]:
-    """What a program is told about its trial beside the question, as environment variables."""
+    """What a program gets besides the question, as environment variables."""
     return {f"EVALHARNESS_{name.upper()}": as_text(value) for name, value in extra_task_fields(task).items()}
 
 
@@ -253,7 +253,7 @@ def _not_found(program: str) -> TargetUnavailable:
 
 
 def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -> Transcript:
-    """What a program told before it failed is kept with its failure."""
+    """What a program reported before it failed is kept with its failure."""
     try:
         transcript = read_events(stdout, parser, evidence)
     except TargetFailed as failure:
@@ -265,7 +265,7 @@ def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -
 
 
 def _why_cut(total_bytes: int, kept_bytes: int) -> str:
-    """The head and the tail of the stream are kept; calls and costs told in between would be missing."""
+    """The head and the tail of the stream are kept; calls and costs reported in between would be missing."""
     if total_bytes <= 2 * kept_bytes:
         return ""
     return f"output limit: {total_bytes} bytes of events, of which max_output_bytes keeps {kept_bytes} at each end"

@@ -163,7 +163,7 @@ class Dialogue:
                 self._say_last_reply()
 
     def call(self, request_id: str, call: ToolCall) -> None:
-        """A tool was called; the model is told what came of it."""
+        """A tool was called; the model gets its result."""
         self._calls.append(call)
         text = f"error: {call.error}" if call.error else as_text(call.result)
         self.say(ChatMessage(role="tool", content=text, answers_request=request_id))

@@ -88,7 +88,7 @@ def _value(name: str, task: Task) -> Any:
 
 
 def extra_task_fields(task: Task) -> dict[str, Json]:
-    """What a target is told about its trial beside the question, as far as the case or its variant says anything."""
+    """What a target gets besides the question, where the case or its variant says something."""
     fields: dict[str, Json] = {
         "context": task.case.context,
         "max_rounds": task.case.max_rounds,

@@ -53,7 +53,7 @@ class TestCostsOfOneRunOnly:
         found = compared(costs((20, 0.01), before), costs((20, 0.01), now), metrics=("cost",))
         assert found.verdict == "INCONCLUSIVE"
         assert say(found.why) == (
-            "costs of 80 cases cannot be compared: 0 before, or told by one of the runs only (c20, c21, c22, c23, "
+            "costs of 80 cases cannot be compared: 0 before, or reported by one run only (c20, c21, c22, c23, "
             "c24 and 75 more); in the others answers cost as much as before"
         )
 
@@ -61,10 +61,10 @@ class TestCostsOfOneRunOnly:
         found = compared(costs((20, 0.01), (2, None)), costs((20, 0.02), (2, 1.0)), metrics=("cost",))
         assert found.verdict == "REGRESSION"
         assert say(found.why).startswith(
-            "costs of 2 cases cannot be compared: 0 before, or told by one of the runs only (c20, c21); in"
+            "costs of 2 cases cannot be compared: 0 before, or reported by one run only (c20, c21); in"
         )
         informing = compared(costs((20, 0.01), (2, None)), costs((20, 0.01), (2, 1.0)))
-        told = "costs of 2 cases cannot be compared: 0 before, or told by one of the runs only (c20, c21)"
+        told = "costs of 2 cases cannot be compared: 0 before, or reported by one run only (c20, c21)"
         assert told in tuple(map(say, informing.notes))
 
     def test_what_costs_nothing_in_both_runs_is_no_obstacle(self) -> None:
@@ -110,8 +110,8 @@ class TestCostsOfOneRunOnly:
         new = costs((31, 0.01), (4, 0.0), (965, 0.01))
         found = compared(old, new, metrics=("cost",))
         assert say(found.why).startswith(
-            "costs of 20 cases rose from 0 (c0, c1, c2, c3, c4 and 15 more); costs of 11 cases are told by one of the "
-            "runs only (c20, c21, c22, c23, c24 and 6 more); costs of 4 cases fell to 0; in the others answers cost as"
+            "costs of 20 cases rose from 0 (c0, c1, c2, c3, c4 and 15 more); costs of 11 cases are reported by one "
+            "run only (c20, c21, c22, c23, c24 and 6 more); costs of 4 cases fell to 0; in the others answers cost as"
         )
 
     def test_rises_among_what_is_free_are_a_loss(self) -> None:

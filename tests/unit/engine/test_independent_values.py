@@ -43,7 +43,7 @@ def test_scores_that_one_run_lacks_are_named_and_never_no_regression() -> None:
     found = compare(report(*old), report(*new), RegressionRule(metrics=("score",)))
     assert found.verdict == "INCONCLUSIVE"
     assert say(found.why) == (
-        "scores of 60 cases are told by one of the runs only (c0, c1, c2, c3, c4 and 55 more); "
+        "scores of 60 cases are reported by one run only (c0, c1, c2, c3, c4 and 55 more); "
         "in the others the score is the same as before (91 %)"
     )
     assert say(found.settle) == "these cases need a score in both runs"
@@ -54,7 +54,7 @@ def test_where_no_score_is_reported_any_more_nothing_is_ruled_out() -> None:
     new = [case(f"c{n}", 4, 4, score=None) for n in range(200)]
     found = compare(report(*old), report(*new), RegressionRule())
     assert found.verdict == "INCONCLUSIVE"
-    assert say(found.why).startswith("scores of 200 cases are told by one of the runs only")
+    assert say(found.why).startswith("scores of 200 cases are reported by one run only")
 
 
 @pytest.mark.parametrize(("metric", "name"), [("score", "score"), ("cost", "cost_usd")])
@@ -94,7 +94,7 @@ def test_what_one_run_lacks_is_not_a_loss_of_the_other() -> None:
     found = compare(report(*old).model_copy(update={"measurements": lacking}), new, rule)
     assert found.verdict == "INCONCLUSIVE"
     assert say(found.why).startswith(
-        "scores of 30 cases are not told whole by both runs (c1, c3, c5, c7, c9 and 25 more)"
+        "scores of 30 cases are incomplete in one of the runs (c1, c3, c5, c7, c9 and 25 more)"
     )
     for difference in (found.differences["score"], found.differences["cost"]):
         assert (difference.n_cases, difference.value, len(difference.incomparable)) == (30, 0.0, 30)

@@ -149,7 +149,7 @@ def test_where_only_the_worst_cases_are_reported_this_side_is_checked() -> None:
     report = new.model_copy(update={"comparison": comparison})
     found = verify_report(report, rows)
     assert found.mismatches == ()
-    assert "the baseline's side of the comparison, of which only the worst cases are told" in tuple(
+    assert "the baseline's side of the comparison, of which only the worst cases are reported" in tuple(
         map(say, found.believed)
     )
     assert verify_report(changed(report, "comparison/differences/pass_rate/new", 0.5), rows).mismatches

@@ -70,9 +70,9 @@ def test_a_gate_that_lost_its_checks_does_not_make_failed_cases_pass(gate: Any) 
     assert report.gate is not None
     names = ", ".join(sorted(check.name for check in report.gate.checks))
     for found in both(passing(report, checks=()), rows):
-        assert ("gate.checks", "", names) in [(each.figure, each.told, each.found) for each in found.mismatches]
+        assert ("gate.checks", "", names) in [(each.figure, each.reported, each.found) for each in found.mismatches]
     for found in both(passing(report, checks=(), asked=None), rows):
-        wrong = {each.figure: (each.told, each.found) for each in found.mismatches}
+        wrong = {each.figure: (each.reported, each.found) for each in found.mismatches}
         assert wrong["gate.checks"] == ("", "cases")
         assert wrong["verdict"] == ("PASSED", "FAILED")
 
@@ -135,7 +135,7 @@ def test_a_limit_that_was_changed_is_reported_where_the_gate_is_known() -> None:
     assert (report.verdict, lax.verdict) == ("FAILED", "PASSED")
     suite, _ = counted(STATES, CASES)
     found = verify_report(lax, rows, suite.model_copy(update={"gate": Gate.model_validate(gate)}))
-    wrong = {each.figure: (each.told, each.found) for each in found.mismatches}
+    wrong = {each.figure: (each.reported, each.found) for each in found.mismatches}
     assert wrong["gate.checks.pass_rate.wanted"] == (0.1, 0.9)
     assert wrong["gate.checks.max_latency_s.wanted"] == (60, 0.1)
 

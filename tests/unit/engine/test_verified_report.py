@@ -70,7 +70,7 @@ def test_whether_it_was_sequential_is_checked_and_words_are_reported_as_believed
 def test_a_change_is_reported_with_its_figure() -> None:
     report, outcomes = reported(STATES, CASES)
     [wrong] = verify_report(changed(report, "summary/pass_rate", 0.99), outcomes).mismatches
-    assert (wrong.figure, wrong.told) == ("summary.pass_rate", 0.99)
+    assert (wrong.figure, wrong.reported) == ("summary.pass_rate", 0.99)
     assert wrong.found == pytest.approx((2 * 0.75 + 1 + 0 + 0.5) / 5)
 
 
@@ -185,7 +185,7 @@ class TestWithoutTrials:
     def test_cases_that_cannot_be_are_reported(self) -> None:
         report, _ = reported({"a": [P, F], "b": [P, P]})
         [wrong] = verify_cases(changed(report, "cases/0/passed", 3)).mismatches
-        assert (wrong.figure, say(wrong.told)) == ("cases.a", "3 of 2 passed, 0 errors")
+        assert (wrong.figure, say(wrong.reported)) == ("cases.a", "3 of 2 passed, 0 errors")
 
     @pytest.mark.parametrize("limit", [0.001, 5], ids=["too dear", "within the limit, or not"])
     @pytest.mark.parametrize("name", ["max_cost_usd", "max_cost_usd_per_trial"])

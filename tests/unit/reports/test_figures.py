@@ -144,7 +144,7 @@ def test_times_and_costs() -> None:
 
 def test_where_no_tokens_were_reported_none_are_shown() -> None:
     silent = Judging(model="e/x", calls=2)
-    assert judging_text(silent) == "e/x: 2 calls, tokens not told, at an unknown price"
+    assert judging_text(silent) == "e/x: 2 calls, tokens not reported, at an unknown price"
     assert judging_text(silent.model_copy(update={"input_tokens": 7})).startswith("e/x: 2 calls, 7 tokens in, 0 out")
 
 
@@ -161,7 +161,7 @@ def test_a_sum_of_costs_says_how_many_trials_report_none() -> None:
     told = report.measurements["cost_usd"].model_copy(update={"n_trials": 1})
     partly = report.model_copy(update={"measurements": report.measurements | {"cost_usd": told}})
     text = next(line for line in figures(partly) if line.label == "cost").text
-    assert text.startswith("$0.0600 in all (2 of 3 judged trials told none)   ")
+    assert text.startswith("$0.0600 in all (2 of 3 judged trials report none)   ")
 
 
 @pytest.mark.parametrize(

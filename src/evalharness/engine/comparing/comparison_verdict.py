@@ -189,7 +189,7 @@ def _is_significant(found: Difference, rule: RegressionRule) -> bool:
 
 
 def _is_rare(found: Difference, rule: RegressionRule) -> bool:
-    """By the test of a loss, which may be of amounts where the loss that is told is a ratio."""
+    """By the test of a loss, which may test amounts where the reported loss is a ratio."""
     p = found.p if found.p_adjusted is None else found.p_adjusted
     return p is not None and p <= rule.alpha
 

@@ -21,7 +21,7 @@ from evalharness.engine.planning.smallest_loss import MOST_TRIALS, fewest
 from evalharness.stats.thresholds import SAME, exceeds, reaches
 
 MOST_CASES = 2**13
-"""Nobody is told to write more cases than this."""
+"""The largest number of cases that is recommended."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def _paid_before(attempt: Attempt) -> Attempt:
 
 
 def said_before(grades: Sequence[Grade], planned: PlannedCase) -> list[Grade | None]:
-    """For each grader what it has said, if judges have a part in it and were told the same then."""
+    """For each grader its earlier grade, if judges take part in it and were asked the same."""
     if [grade.grader for grade in grades] != [spec.label for spec, _ in planned.graders]:
         return [None] * len(planned.graders)
     return [
@@ -136,7 +136,7 @@ def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCas
 
 
 def _has_scored(is_meant: Callable[[Grader], bool], grader: Grader, reported: Mapping[str, Any]) -> bool:
-    """Whether it, or a part of it that is meant, did. `told`: what it said, or is told to have said as a part."""
+    """Whether the grader, or the part of it that is meant, gave a score."""
     if grader.parts:
         evidence = reported.get("evidence")
         return isinstance(evidence, list) and any(map(partial(_has_scored, is_meant), grader.parts, evidence))

@@ -36,7 +36,7 @@ def planned_order(case_ids: Iterable[str], trials: int, seed: int) -> list[Key]:
 
 
 class Stopping:
-    """The rules of one run, told of its trials one by one."""
+    """The rules of one run, which get its trials one by one."""
 
     def __init__(self, plan: SequentialPlan, case_ids: Iterable[str], trials: int) -> None:
         self.order = planned_order(case_ids, trials, plan.seed)

@@ -101,7 +101,7 @@ def _of_run(report: Report, reported: Comparison) -> Iterator[Judged]:
 
 
 def _of_cases(report: Report, reported: Comparison) -> Iterator[Judged]:
-    """What follows from the report's own cases, and from those that are told to have changed."""
+    """What follows from the report's own cases, and from those that it lists as changed."""
     rule, changes = reported_rule(reported), {change.case_id: change for change in reported.cases}
     ids = {case.case_id for case in report.cases}
     for name, listed in _listed(reported):

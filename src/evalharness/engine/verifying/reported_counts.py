@@ -39,7 +39,7 @@ def recount(report: Report) -> tuple[Suite, Measured]:
             counted = f"{found.value:.9g}" if found else "none"
             raise UsageError(
                 f"the report's pass_rate is {reported:.9g}, and that of its cases {counted}",
-                hint="it was changed since it was written: name the run itself, or write its report anew",
+                hint="it was changed since it was written: name the run itself, or write its report again",
             )
         raise UsageError(
             "the report counts answers that came after a failed first one, and its cases hold first answers only",

@@ -33,7 +33,7 @@ LIMITS = (*COSTS, "max_latency_s", "max_median_latency_s")
 COMPARED = ("regression", "strict_flips")
 _JUDGED = ("passed", "value", "wanted", "computable", "basis")
 Judged = tuple[str, Any, Any]
-"""A figure, as told and as found."""
+"""A figure as reported and as computed."""
 
 
 def rejudge(

@@ -163,7 +163,9 @@ def _odd_cases(report: Report) -> Iterator[Mismatch]:
         if not 0 <= case.passed <= case.trials or case.errors < 0 or lacking > case.trials:
             counts = {"passed": case.passed, "trials": case.trials, "errors": case.errors}
             impossible = finding("verify.impossible", "error")
-            yield Mismatch(figure=f"cases.{case.case_id}", told=finding("verify.counts", **counts), found=impossible)
+            yield Mismatch(
+                figure=f"cases.{case.case_id}", reported=finding("verify.counts", **counts), found=impossible
+            )
 
 
 def _follows_from_cases(figure: str) -> bool:
@@ -205,7 +207,7 @@ def _sound_rows(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> tuple
         )
         seen.add(place)
         if what is not None:
-            odd.append(Mismatch(figure=f"trials.{row.case_id}#{row.trial_index + 1}", told=row.state, found=what))
+            odd.append(Mismatch(figure=f"trials.{row.case_id}#{row.trial_index + 1}", reported=row.state, found=what))
         else:
             sound.append(row)
     return sound, odd
@@ -274,7 +276,7 @@ def _consistent(report: Report) -> Iterator[Judged]:
 def _mismatches(compared: Iterable[Judged]) -> Iterator[Mismatch]:
     for figure, reported, found in compared:
         if not _same(figure, reported, found):
-            yield Mismatch(figure=figure, told=reported, found=found)
+            yield Mismatch(figure=figure, reported=reported, found=found)
 
 
 def _same(figure: str, reported: Any, found: Any) -> bool:

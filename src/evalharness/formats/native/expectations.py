@@ -165,7 +165,7 @@ def _comparison(kind: str, value: Json, options: dict[str, Json]) -> dict[str, A
 
 
 def _judge_fields(expected: Expected) -> dict[str, Json]:
-    """What a judge or a person is told about a good answer."""
+    """What a judge or a person learns about a good answer."""
     if len(expected.values) != 1:
         return {"expected": {"any_of": list(expected.values)}} if expected.values else {}
     [value] = expected.values

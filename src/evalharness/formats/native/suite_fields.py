@@ -45,7 +45,7 @@ def read_suite(document: Document, graders: GraderReader, name: str, prefix: str
 
 
 def _known(document: Document) -> dict[str, Any]:
-    """Keys we know, told apart from those we do not; those that are not acted on yet are reported too."""
+    """The known keys of a suite. Unknown keys, and keys that have no effect yet, are reported."""
     findings = document.findings
     keys = SUITE_KEYS - {"test_cases"}
     findings.unknown_keys(document.place, document.top, keys | document.own_keys, document.severity)

@@ -87,7 +87,7 @@ def _report(path: Path, written: Mapping[str, Any]) -> Report:
     except ValidationError as error:
         raise UsageError(
             f"{path} is no report that this version reads: {problems_text(error, Report)}",
-            hint="write it anew with this version, or update evalharness",
+            hint="write it again with this version, or update evalharness",
         ) from None
     if not report.cases:
         raise UsageError(f"{path} does not tell the results of single cases", hint=HOW_TO)

@@ -113,7 +113,7 @@ class Sampling:
         return cls(temperature, max_tokens, context.index, context.seed, seat)
 
     def identity(self, *, takes_no_temperature: bool) -> list[Json]:
-        """A judge that cannot be told to sample nothing samples, by a seed of its own."""
+        """A judge that takes no temperature samples, with a seed of its own."""
         if self.temperature > 0:
             return [self.temperature, self.max_tokens, self.index, self.seat, self.seed]
         return [self.temperature, self.max_tokens, *([self.index, self.seat] if takes_no_temperature else ())]
