@@ -68,9 +68,9 @@ def test_the_user_may_do_without_isolation(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=CODED.replace("trials: 4", "trials: 1"), agent_py=agent)
     done = drive(tmp_path, "run", "suite.yaml", "--sandbox", "none", "--json")
     assert done.states() == {"double": ["passed"], "twice": ["passed"]}, done.both
-    assert done.err.count("unprotected") == 1
+    assert done.err.count("without protection") == 1
     write(tmp_path, suite_yaml="name: s\ntarget: echo\ntest_cases: [{id: a, input: x, expected: x}]\n")
-    assert "unprotected" not in drive(tmp_path, "run", "suite.yaml", "--sandbox", "none").err
+    assert "without protection" not in drive(tmp_path, "run", "suite.yaml", "--sandbox", "none").err
 
 
 NESTED = "graders: [{all_of: [{code_tests: {test: 'assert f() == 1'}}, {contains: def}]}]"

@@ -123,7 +123,7 @@ test_cases:
     done = drive(tmp_path, "regrade", *harsh)
     assert done.states() == {"given": ["passed"], "due": ["failed"]}
     assert [(took["model"], took["calls"]) for took in done.report["judging"]] == [("scripted/harsh.yaml", 1)]
-    assert any("1 grade that judges had given, kept" in note for note in texts(done.report["notes"]))
+    assert any("1 grade of judges kept" in note for note in texts(done.report["notes"]))
     assert drive(tmp_path, "regrade", *harsh, "--no-cache").states() == {"given": ["failed"], "due": ["failed"]}
     nothing_due = done.run_name
     again = drive(tmp_path, "regrade", nothing_due, *harsh[1:])
@@ -328,7 +328,7 @@ def test_a_judge_for_what_is_outstanding_leaves_verdicts_inside_other_graders_al
     [first, second] = done.report["trials"][0]["grades"][0]["evidence"]
     assert (first["state"], second["state"]) == ("pass", "fail")
     assert [(took["model"], took["calls"]) for took in done.report["judging"]] == [("scripted/harsh.yaml", 1)]
-    assert any("1 grade that judges had given, kept" in note for note in texts(done.report["notes"]))
+    assert any("1 grade of judges kept" in note for note in texts(done.report["notes"]))
     afresh = drive(tmp_path, "run", "suite.yaml", "--judge-model", "scripted/harsh.yaml", "--json")
     keys = [report["cases"][0]["key"] for report in (done.report, afresh.report)]
     assert keys[0] != keys[1], "verdicts of two judges cannot be compared with others"
@@ -525,7 +525,7 @@ def test_what_code_decided_is_not_a_grade_that_a_judge_gave(tmp_path: Path) -> N
     run = name_of(judged(tmp_path, suite=suite))
     done = drive(tmp_path, "regrade", run, "--judge-model", "scripted/judge.yaml", "--json")
     assert done.states() == {"warm": ["passed"], "cold": ["failed"]}
-    assert not any("judges had given" in note for note in texts(done.report["notes"]))
+    assert not any("of judges kept" in note for note in texts(done.report["notes"]))
 
 
 @pytest.mark.parametrize("command", [("run", "suite.yaml"), ("calibrate", "suite.yaml"), ("regrade",)])

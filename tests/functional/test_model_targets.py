@@ -192,4 +192,4 @@ def test_an_agent_without_a_sandbox_is_warned_of(tmp_path: Path, flags: tuple[st
         suite.write_text(json.dumps({key: value for key, value in written.items() if key != "target"}))
     done = drive(tmp_path, "run", "agent/suite.json", "--sandbox", "none", "--only", "who-mends-the-lamp", *flags)
     assert done.code == 0, done.both
-    assert "unprotected" in done.err
+    assert "without protection" in done.err

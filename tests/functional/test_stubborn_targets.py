@@ -134,7 +134,7 @@ class TestPythonCallers:
 
     def test_wrong_arguments_are_reported_in_words(self) -> None:
         for wrong in ({"trials": 0}, {"max_concurrency": -1}):
-            with pytest.raises(UsageError, match="must be at least"):
+            with pytest.raises(UsageError, match="at least"):
                 evaluate(self.suite, "echo", store=":memory:", **wrong)  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="42 is no target"):
             evaluate(self.suite, 42, store=":memory:")  # type: ignore[arg-type]

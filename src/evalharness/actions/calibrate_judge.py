@@ -1,14 +1,12 @@
-"""Calibrate a judge: do the judges of a suite score its examples as people did, and resist known tricks?
+"""Calibrate a judge: the judges of a suite score its few-shot examples and withstand known tricks, or do not.
 
-No target is asked and no run is stored. Verdicts are kept in the cache like those of a run.
+No target is asked and no run is stored; verdicts are kept in the cache like those of a run.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
@@ -42,6 +40,7 @@ from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import collect_variables, redactor_for
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.recall_budget import budget_for
+from evalharness.steps.report_waiting import report_waiting, waits_for
 
 CALIBRATION_DEADLINE_S = 120.0
 """Far less patience with a server than a run has: somebody sits and waits, and verdicts so far are kept."""
@@ -214,44 +213,3 @@ async def _attacks(services: Services, judge: Candidate, at_once: int) -> Attack
         right_without_a_trick=found.right,
         **attack_figures(found.attacks),
     )
-
-
-PATIENCE_S = 5.0
-
-
-@asynccontextmanager
-async def report_waiting(
-    hear: Callable[[Finding], None],
-    waits_for: Callable[[], Finding],
-    done: Callable[[], int],
-    patience_s: float = PATIENCE_S,
-) -> AsyncIterator[None]:
-    """While it lasts, `hear` gets what is waited for, as often as `done` stays the same for so many seconds.
-
-    What `hear` raises is raised at the end.
-    """
-
-    async def watch() -> None:
-        before = done()
-        while True:
-            await asyncio.sleep(patience_s)
-            if before == (before := done()):
-                hear(waits_for())
-
-    watching = asyncio.create_task(watch())
-    try:
-        yield
-    finally:
-        watching.cancel()
-        await asyncio.wait([watching])
-        if not watching.cancelled():
-            watching.result()
-
-
-def waits_for(
-    judges: Sequence[Candidate], asked: Sequence[Candidate], budget: RunBudget, services: Services
-) -> Finding:
-    """One judge after the other is tried out; after that, one after the other is asked."""
-    judge = asked[-1] if asked else judges[len(budget.checks)]
-    heard = services.models.trouble() if services.models is not None else ""
-    return finding("calibration.waiting", judge=judge.name, answered=len(judge.judgings), heard=heard)

@@ -98,7 +98,7 @@ def test_figures_that_contradict_each_other_are_impossible(row: Any, trials: int
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ({"pass_1": 0.5, "pass_2": 0.4}, "how many tasks"),
+        ({"pass_1": 0.5, "pass_2": 0.4}, "number of tasks"),
         ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 10**9}, "so many tasks cannot be checked"),
         ({"pass_1": 0.5, "pass_2": 0.4, "tasks": 10, "trials": 10**9}, "so many trials cannot be checked"),
         ({"pass_1": 0.5, "tasks": 10}, "only pass^1 is given"),

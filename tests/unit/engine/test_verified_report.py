@@ -129,7 +129,7 @@ def test_rows_that_cannot_be_are_reported() -> None:
     late = outcomes[0]._replace(trial_index=7)
     found = verify_report(report, [*outcomes, outcomes[0], stranger, late])
     assert [(each.figure, say(each.found)) for each in found.mismatches] == [
-        ("trials.a#1", "told before"),
+        ("trials.a#1", "listed before"),
         ("trials.z#1", "no case of the report"),
         ("trials.a#8", "not one of the 2 planned"),
     ]

@@ -87,7 +87,7 @@ from pathlib import Path
 from evalharness.domain.language_model import ChatMessage, ChatRequest
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
-from evalharness.llms.local import Local, bounded
+from evalharness.llms.local import Local
 from evalharness.llms.post import Posting
 
 async def ask():

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from evalharness.actions.calibrate_judge import report_waiting
+from evalharness.steps.report_waiting import report_waiting
 
 
 def test_it_is_reported_as_long_as_nothing_moves_and_not_before() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalharness.actions.calibrate_judge import waits_for
 from evalharness.contracts.services import Services
 from evalharness.domain.grade import Judging
 from evalharness.engine.running.budget import RunBudget
@@ -12,6 +11,7 @@ from evalharness.engine.running.worker_threads import Offloader
 from evalharness.graders.judges.calibration import Candidate
 from evalharness.reports.words import say
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.steps.report_waiting import waits_for
 
 
 def test_only_the_judge_that_is_being_asked_is_named() -> None:

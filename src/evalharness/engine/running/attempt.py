@@ -33,6 +33,7 @@ from evalharness.errors import (
     HarnessError,
     Hint,
     ImpossibleFigure,
+    InvalidValue,
     SpendCapReached,
     TargetFailed,
     TargetUnavailable,
@@ -234,8 +235,9 @@ class Attempting:
             return NoAnswer("skipped", str(error))
         if self._is_infrastructure(error):
             return NoAnswer("error", str(fault), fault.evidence)
-        if isinstance(error, ValidationError) and error.title in _OF_ANSWERS:
-            refused = wrong_shape(error)  # by the class that the target called to make its answer
+        invalid = error.__context__ if isinstance(error, InvalidValue) else error
+        if isinstance(invalid, ValidationError) and invalid.title in _OF_ANSWERS:
+            refused = wrong_shape(invalid)  # by the class that the target called to make its answer
             if isinstance(refused, ImpossibleFigure):
                 return NoAnswer("error", str(refused))
         return NoAnswer(
