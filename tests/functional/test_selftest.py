@@ -217,20 +217,18 @@ test_cases:
         found = selftest_of(project(tmp_path, suite % ", null_passes: true"))
         assert (found["verdict"], found["provable"]) == ("SOUND", 1)
 
-    def test_a_case_that_calls_nothing_right_and_fails_it_is_unsound(self, tmp_path: Path) -> None:
-        suite = "name: quiet\ntest_cases: [{id: a, input: Wait, null_passes: true, graders: [{regex: '[a-z]+ly$'}]}]\n"
-        found = selftest_of(
-            project(
-                tmp_path,
-                suite.replace("{regex: '[a-z]+ly$'}", "{function: 'own.py:no'}"),
-                own_py="""
-def no(context):
-    return False
-""",
-            ),
-            code=1,
+    @pytest.mark.parametrize(("grader", "name"), [("exact: done", "exact"), ("function: 'own.py:no'", "function")])
+    def test_a_case_that_calls_nothing_right_and_fails_it_is_unsound(
+        self, tmp_path: Path, grader: str, name: str
+    ) -> None:
+        suite = f"name: quiet\ntest_cases: [{{id: wait, input: Wait, null_passes: true, graders: [{{{grader}}}]}}]\n"
+        folder = project(tmp_path, suite, own_py="def no(context):\n    return False\n")
+        [fault] = selftest_of(folder, code=1)["unsound"]
+        assert fault["params"]["graders"] == [name]
+        assert fault["text"].startswith(
+            f"wait: doing nothing is called right (`null_passes`), but does not pass: {name}"
         )
-        assert [each["code"] for each in found["unsound"]] == ["selftest.right_fails"]
+        assert "remove `null_passes`" in line_of(drive(folder, "selftest", "suite.yaml"), "next")
 
     def test_the_answer_of_a_case_with_the_same_text_is_no_wrong_one(self, tmp_path: Path) -> None:
         suite = """

@@ -238,6 +238,7 @@ Code: TypeAlias = Literal[
     "calibration.waiting",
     # what a selftest found
     "selftest.right_fails",
+    "selftest.nothing_fails",
     "selftest.wrong_passes",
     "selftest.guessable",
     "selftest.not_provable",

@@ -85,8 +85,11 @@ def why(tested: Selftest) -> str:
 
 def _remedy(unsound: Sequence[Finding]) -> str:
     """`null_passes` is named where doing nothing is all that passes: it may be right."""
+    codes = {found.code for found in unsound}
     passed = [{what["kind"] for what in found.params["answers"]} for found in unsound if "answers" in found.params]
-    steps = ["correct the references"] if len(passed) < len(unsound) else []
-    steps += ["tighten the graders"] if passed else []
-    steps += ["say `null_passes: true` where doing nothing is right"] if any(each <= NOTHING for each in passed) else []
-    return " or ".join(steps)
+    may_be_right = any(each <= NOTHING for each in passed)
+    steps = ["correct the references"] if "selftest.right_fails" in codes else []
+    steps += ["remove `null_passes` where doing nothing must fail"] if "selftest.nothing_fails" in codes else []
+    tighten = "tighten the graders" + (" or say `null_passes: true` where doing nothing is right" if may_be_right else "")
+    steps += [tighten] if passed else []
+    return ", ".join(steps)

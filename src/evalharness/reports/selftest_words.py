@@ -31,8 +31,16 @@ def answer_text(what: Mapping[str, Any]) -> str:
 
 
 def _right_fails(case: str, graders: Sequence[str], reason: str) -> str:  # noqa: ARG001
+    return f"{case}: the right answer does not pass: {_first_line(reason)}"
+
+
+def _nothing_fails(case: str, graders: Sequence[str], reason: str) -> str:  # noqa: ARG001
+    return f"{case}: doing nothing is called right (`null_passes`), but does not pass: {_first_line(reason)}"
+
+
+def _first_line(reason: str) -> str:
     first, *others = reason.strip().splitlines() or [""]
-    return f"{case}: the right answer does not pass: {first}{'…' if others else ''}"
+    return f"{first}{'…' if others else ''}"
 
 
 def _wrong_passes(case: str, graders: Sequence[str], answers: Sequence[Mapping[str, Any]]) -> str:
@@ -86,6 +94,7 @@ def _no_verdict(answers: int, of: int, reason: str) -> str:
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "selftest.right_fails": _right_fails,
+        "selftest.nothing_fails": _nothing_fails,
         "selftest.wrong_passes": _wrong_passes,
         "selftest.guessable": _guessable,
         "selftest.not_provable": _not_provable,

@@ -261,6 +261,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "selftest.grader_raised": {"answer": {"kind": "null"}},
     "selftest.guessable": {"answer": {"kind": "constant", "text": "yes"}, "share": 0.48, "cases": 12, "of": 25},
     "selftest.judge_flips": {"repeats": 3, "flip_rate": 0.1},
+    "selftest.nothing_fails": {"graders": ["exact"]},
     "selftest.right_fails": {"graders": ["exact"]},
     "selftest.wrong_passes": {"graders": ["exact"], "answers": [{"kind": "input"}, {"kind": "gold_of", "case": "b"}]},
 }

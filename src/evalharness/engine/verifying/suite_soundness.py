@@ -69,6 +69,10 @@ class Soundness:
                 yield finding(
                     "selftest.right_fails", "error", case=case_id, graders=graders, reason=each.attempt.reason
                 )
+        nothing = [each for each in found if each.probe.is_nothing]
+        if nothing and all(each.ending in ("failed", "raised") for each in nothing):
+            graders, reason = nothing[-1].graders("fail", "unscored"), nothing[-1].attempt.reason
+            yield finding("selftest.nothing_fails", "error", case=case_id, graders=graders, reason=reason)
         let_through = [each for each in found if _is_let_through(each)]
         if let_through:
             answers: Json = [each.probe.what for each in let_through]
@@ -93,7 +97,7 @@ class Soundness:
     def _why_not_provable(self, plan: PlannedCase) -> str:
         if plan.skip:
             return plan.skip
-        right = [each for each in self._by_case[plan.case.id] if each.probe.is_right]
+        right = [each for each in self._by_case[plan.case.id] if each.probe.is_right or each.probe.is_nothing]
         if not right:
             return "no reference"
         due = [grade for grade in right[0].attempt.grades if grade.state == "awaiting"]
