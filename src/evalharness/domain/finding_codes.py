@@ -238,6 +238,7 @@ Code: TypeAlias = Literal[
     "calibration.waiting",
     # what a selftest found
     "selftest.right_fails",
+    "selftest.right_raises",
     "selftest.nothing_fails",
     "selftest.wrong_passes",
     "selftest.guessable",
