@@ -424,6 +424,14 @@ def test_python_programs_ask_the_harness(tmp_path: Path) -> None:
     assert (found.verdict, found.exit_code, len(found.unsound)) == ("UNSOUND", 1, 1)
 
 
+def test_the_help_speaks_of_judges_and_answers_since_no_target_is_run(tmp_path: Path) -> None:
+    words = " ".join(succeed(tmp_path, "selftest", "--help").out.split())
+    for said in ("Stop once judges have cost this much", "Answers graded at the same time", "0 turns this off"):
+        assert said in words
+    assert "every target" not in words
+    assert "UNSOUND or INVALID" in " ".join(succeed(tmp_path, "run", "--help").out.split())
+
+
 def test_no_target_is_run(tmp_path: Path) -> None:
     folder = project(tmp_path, SOUND, agent_py=AGENT)
     done: Outcome = succeed(folder, "selftest", "suite.yaml")
