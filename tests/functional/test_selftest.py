@@ -156,10 +156,18 @@ class TestScreen:
         assert done.code == 1
         assert done.out.splitlines() == [
             "greetings  2 cases, 76 wrong answers tried",
-            "  ✗ ada: contains passes its own input",
+            "  ✗ ada: `contains` lets its own input pass",
             "UNSOUND  1 of 2 cases cannot be relied on",
             "next         tighten the graders, then: eval-harness selftest suite.yaml",
         ]
+
+    def test_plain_answers_come_before_trick_texts(self, tmp_path: Path) -> None:
+        suite = "name: loose\ntest_cases: [{id: why, input: '7', reference: no it is, graders: [{regex: %s}]}]\n"
+        plain = drive(project(tmp_path, suite % "'[aeiou]'"), "selftest", "suite.yaml")
+        assert line_of(plain, "  ✗ why").startswith('  ✗ why: `regex` lets "yes", "no", a trick text (')
+        tricked = drive(project(tmp_path, suite % "'i'"), "selftest", "suite.yaml")
+        assert line_of(tricked, "  ✗ why").startswith("  ✗ why: `regex` lets a trick text (")
+        assert "fools" not in plain.out + tricked.out
 
     def test_a_sound_suite_may_be_run(self, tmp_path: Path) -> None:
         done = drive(project(tmp_path, SOUND), "selftest", "suite.yaml")
@@ -217,20 +225,18 @@ test_cases:
         found = selftest_of(project(tmp_path, suite % ", null_passes: true"))
         assert (found["verdict"], found["provable"]) == ("SOUND", 1)
 
-    def test_a_case_that_calls_nothing_right_and_fails_it_is_unsound(self, tmp_path: Path) -> None:
-        suite = "name: quiet\ntest_cases: [{id: a, input: Wait, null_passes: true, graders: [{regex: '[a-z]+ly$'}]}]\n"
-        found = selftest_of(
-            project(
-                tmp_path,
-                suite.replace("{regex: '[a-z]+ly$'}", "{function: 'own.py:no'}"),
-                own_py="""
-def no(context):
-    return False
-""",
-            ),
-            code=1,
+    @pytest.mark.parametrize(("grader", "name"), [("exact: done", "exact"), ("function: 'own.py:no'", "function")])
+    def test_a_case_that_calls_nothing_right_and_fails_it_is_unsound(
+        self, tmp_path: Path, grader: str, name: str
+    ) -> None:
+        suite = f"name: quiet\ntest_cases: [{{id: wait, input: Wait, null_passes: true, graders: [{{{grader}}}]}}]\n"
+        folder = project(tmp_path, suite, own_py="def no(context):\n    return False\n")
+        [fault] = selftest_of(folder, code=1)["unsound"]
+        assert fault["params"]["graders"] == [name]
+        assert fault["text"].startswith(
+            f"wait: doing nothing is called right (`null_passes`), but does not pass: {name}"
         )
-        assert [each["code"] for each in found["unsound"]] == ["selftest.right_fails"]
+        assert "remove `null_passes`" in line_of(drive(folder, "selftest", "suite.yaml"), "next")
 
     def test_the_answer_of_a_case_with_the_same_text_is_no_wrong_one(self, tmp_path: Path) -> None:
         suite = """
@@ -250,6 +256,11 @@ class TestWhatIsListed:
         assert (found["verdict"], found["provable"]) == ("NOT PROVABLE", 0)
         assert notes_of(found, "not_provable") == ["1 case: no reference says what is right: why"]
 
+    def test_a_skipped_case_is_listed_with_the_reason(self, tmp_path: Path) -> None:
+        suite = SOUND + "  - {id: chile, input: Capital of Chile?, expected: Santiago, skip: later}\n"
+        done = succeed(project(tmp_path, suite), "selftest", "suite.yaml")
+        assert line_of(done, "not provable") == "not provable skipped (later): chile"
+
     def test_a_grader_that_cannot_fail_is_named_beside_one_that_can(self, tmp_path: Path) -> None:
         suite = """
 name: mixed
@@ -260,7 +271,7 @@ test_cases:
 """
         found = selftest_of(project(tmp_path, suite))
         assert found["verdict"] == "SOUND"
-        assert notes_of(found, "cannot_fail") == ["regex passes whatever it is given, in 1 case: peru"]
+        assert notes_of(found, "cannot_fail") == ["`regex` passes whatever it is given, in 1 case: peru"]
 
     def test_a_grader_that_breaks_on_a_wrong_answer_is_named(self, tmp_path: Path) -> None:
         own = "import json\ndef check(context):\n    return json.loads(context.text)['name'] == 'Ada'\n"
@@ -273,8 +284,19 @@ test_cases:
         assert found["verdict"] == "SOUND"
         [raised] = notes_of(found, "grader_raised")
         assert raised.startswith(
-            "function breaks on an empty answer, in 1 case: user (the grader raised JSONDecodeError"
+            "`function` breaks on an empty answer, in 1 case: user (the grader raised JSONDecodeError"
         )
+
+    @pytest.mark.parametrize(("right", "code"), [("reference: Ada,", 1), ("null_passes: true,", 1), ("", 0)])
+    def test_a_grader_that_breaks_on_every_answer_has_to_be_fixed(self, tmp_path: Path, right: str, code: int) -> None:
+        suite = f"name: own\ntest_cases: [{{id: user, input: Who?, {right} graders: [{{function: 'own.py:check'}}]}}]\n"
+        own = "def check(context):\n    raise ValueError('no such column')\n"
+        done = succeed(project(tmp_path, suite, own_py=own), "selftest", "suite.yaml", code=code)
+        assert "`function` breaks on every answer" in done.out
+        assert done.out.count("the grader raised ValueError: no such column") == 1
+        assert "empty answer" not in done.out
+        assert "fix the graders that break, then:" in line_of(done, "next")
+        assert not any(wrong in line_of(done, "next") for wrong in ("reference", "null_passes"))
 
     def test_cases_that_every_run_passed_or_failed(self, tmp_path: Path) -> None:
         folder = project(tmp_path, SOUND, agent_py=AGENT)
@@ -312,6 +334,16 @@ class TestJudges:
         assert line_of(done, "not provable") == "not provable 1 case: no judge is set: peru"
         assert line_of(done, "next").endswith("--judge-model provider/model")
 
+    def test_a_judge_without_a_key_can_be_left_out(self, tmp_path: Path) -> None:
+        code_graded = "  - {id: sum, input: What is 2 + 3?, expected: 5}\n"
+        suite = JUDGED.replace("scripted/judge.yaml", "anthropic/claude-sonnet-4-5") + code_graded
+        refused = drive(project(tmp_path, suite), "selftest", "suite.yaml")
+        assert refused.code == 2
+        assert "no key for anthropic" in refused.err
+        assert "--judge-model none" in refused.err
+        found = selftest_of(tmp_path, "suite.yaml", "--judge-model", "none")
+        assert (found["verdict"], found["provable"]) == ("SOUND", 1)
+
     def test_judges_keep_to_the_cap(self, tmp_path: Path) -> None:
         prices = '{"scripted/judge.yaml": {"input": 1000, "output": 1000}}'
         folder = project(tmp_path, JUDGED, judge_yaml=HONEST, prices_json=prices)
@@ -335,9 +367,9 @@ class TestTheMark:
         run = drive_run(folder).report
         assert run["verdict"] == "PASSED"
         assert run["selftest"]["cases"] == 2
-        assert texts(run["selftest"]["unsound"]) == ["ada: contains passes its own input"]
+        assert texts(run["selftest"]["unsound"]) == ["ada: `contains` lets its own input pass"]
         shown = drive(folder, "show", before.run_name)
-        mark = "selftest     UNSOUND: 1 case cannot be relied on: ada: contains passes its own input"
+        mark = "selftest     UNSOUND: 1 case cannot be relied on: ada: `contains` lets its own input pass"
         assert line_of(shown, "selftest") == mark, "also a run that was there before"
         only = drive_run(folder, "--only", "sum").report["selftest"]
         assert (only["cases"], only["unsound"]) == (1, [])
@@ -390,6 +422,14 @@ def test_python_programs_ask_the_harness(tmp_path: Path) -> None:
     with Harness.open(":memory:") as harness:
         found = harness.selftest(tmp_path / "suite.yaml")
     assert (found.verdict, found.exit_code, len(found.unsound)) == ("UNSOUND", 1, 1)
+
+
+def test_the_help_speaks_of_judges_and_answers_since_no_target_is_run(tmp_path: Path) -> None:
+    words = " ".join(succeed(tmp_path, "selftest", "--help").out.split())
+    for said in ("Stop once judges have cost this much", "Answers graded at the same time", "0 turns this off"):
+        assert said in words
+    assert "every target" not in words
+    assert "UNSOUND or INVALID" in " ".join(succeed(tmp_path, "run", "--help").out.split())
 
 
 def test_no_target_is_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from evalharness.cli.flags import (
     debug_option,
     format_option,
     json_option,
-    model_options,
+    judge_options,
     model_wishes,
     option,
     store_option,
@@ -25,7 +25,7 @@ from evalharness.cli.flags import (
 @click.argument("suite")
 @option("--examples", is_flag=True, help="Let judges score their rubrics' examples.  [default, without --attacks]")
 @option("--attacks", is_flag=True, help="Measure how often known tricks make a judge pass a wrong answer.")
-@model_options
+@judge_options
 @concurrency_option
 @format_option
 @var_option

@@ -185,23 +185,33 @@ var_option = option(
     callback=_assignments,
     help="A value for {{KEY}} in suite files.",
 )
-env_option = option(
-    "-e",
-    "--env",
-    multiple=True,
-    metavar="KEY[=VALUE]",
-    callback=_assignments,
-    help="An environment variable for every target.",
-)
-concurrency_option = option(
-    "-j",
-    "-c",
-    "--max-concurrency",
-    "--concurrency",
-    "max_concurrency",
-    type=click.IntRange(min=0),
-    help="Trials at the same time; 0 = number of CPUs.  [default: 10]",
-)
+
+
+def env_for(readers: str) -> Callable[[Any], Any]:
+    return option(
+        "-e",
+        "--env",
+        multiple=True,
+        metavar="KEY[=VALUE]",
+        callback=_assignments,
+        help=f"An environment variable for {readers}.",
+    )
+
+
+def concurrency_of(what: str) -> Callable[[Any], Any]:
+    return option(
+        "-j",
+        "-c",
+        "--max-concurrency",
+        "--concurrency",
+        "max_concurrency",
+        type=click.IntRange(min=0),
+        help=f"{what} at the same time; 0 = number of CPUs.  [default: 10]",
+    )
+
+
+env_option = env_for("every target")
+concurrency_option = concurrency_of("Trials")
 
 
 MOST_USD = 1_000_000
@@ -341,32 +351,34 @@ judge_model_option = option(
     help="provider/model that judges, whatever the graders name; none: their grades stay due.",
 )
 no_cache_option = option("--no-cache", is_flag=True, help="Ask judges again, also where their verdict is known.")
-_SPENDING = (
-    option(
+
+
+def _spending_of(spenders: str) -> Callable[[Any], Any]:
+    cost = option(
         "--max-cost",
         type=NumberType(min=0, max=MOST_USD, min_open=True),
         metavar="USD",
-        help="Stop once target and judges have cost so much; what is finished is kept.",
-    ),
-    option(
+        help=f"Stop once {spenders} have cost this much; what is finished is kept.",
+    )
+    tokens = option(
         "--max-tokens",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Stop once target and judges have used so many tokens.",
-    ),
-)
+        help=f"Stop once {spenders} have used this many tokens.",
+    )
+    return lambda command: cost(tokens(command))
 
 
-def spending_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for decorate in reversed(_SPENDING):
-        command = decorate(command)
-    return command
+spending_options = _spending_of("target and judges")
 
 
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for decorate in (spending_options, no_cache_option, judge_model_option):
-        command = decorate(command)
-    return command
+def model_options(command: Any) -> Any:
+    return judge_model_option(no_cache_option(spending_options(command)))
+
+
+def judge_options(command: Any) -> Any:
+    """The same for a command that runs no target."""
+    return judge_model_option(no_cache_option(_spending_of("judges")(command)))
 
 
 def spending_wishes(flags: dict[str, Any]) -> dict[str, Any]:

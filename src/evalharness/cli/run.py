@@ -89,7 +89,11 @@ from evalharness.cli.flags import (
     metavar="POINTS",
     help="With --sequential: how much lower is too low.",
 )
-@option("--selftest", is_flag=True, help="First prove the suites without a target; if one is UNSOUND, nothing is run.")
+@option(
+    "--selftest",
+    is_flag=True,
+    help="First prove the suites without a target; if one is UNSOUND or INVALID, nothing is run.",
+)
 @option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
 @option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
 @output_option

@@ -9,12 +9,12 @@ from typing import Any, TextIO
 import click
 
 from evalharness.cli.flags import (
-    concurrency_option,
+    concurrency_of,
     debug_option,
-    env_option,
+    env_for,
     format_option,
     json_option,
-    model_options,
+    judge_options,
     model_wishes,
     option,
     sandbox_option,
@@ -33,14 +33,14 @@ MOST_REPEATS = 1000
     default=3,
     show_default=True,
     metavar="K",
-    help="Ask each judge K times about the same answer, and report how often it contradicts itself; 0: do not.",
+    help="Ask each judge K times about the same answer, and report how often it contradicts itself. 0 turns this off.",
 )
-@model_options
-@concurrency_option
+@judge_options
+@concurrency_of("Answers graded")
 @sandbox_option
 @format_option
 @var_option
-@env_option
+@env_for("graders and judges")
 @store_option
 @json_option
 @debug_option

@@ -238,6 +238,8 @@ Code: TypeAlias = Literal[
     "calibration.waiting",
     # what a selftest found
     "selftest.right_fails",
+    "selftest.right_raises",
+    "selftest.nothing_fails",
     "selftest.wrong_passes",
     "selftest.guessable",
     "selftest.not_provable",

@@ -1,4 +1,4 @@
-"""Selftest: what became of answers whose verdict is known beforehand, and the mark that this leaves on cases."""
+"""Selftest: what became of answers whose verdict is known in advance, and the mark that this leaves on cases."""
 
 from __future__ import annotations
 

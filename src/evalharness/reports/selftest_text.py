@@ -23,6 +23,7 @@ LABELS = {
     "selftest.never_passed": "never passed",
     "selftest.no_verdict": "no verdict",
 }
+FIX_GRADERS = "fix the graders that break"
 NOTHING = {"null", "no_op"}
 COLOURS = {"SOUND": "green", "UNSOUND": "red", "INVALID": "magenta", "NOT PROVABLE": "yellow"}
 
@@ -63,6 +64,8 @@ class SelftestReport:
         missing = [note.params.get("why") for note in tested.notes if note.code == "selftest.not_provable"]
         if "no judge" in missing:
             return f"{command} selftest {named} --judge-model provider/model"
+        if tested.verdict == "NOT PROVABLE" and any(note.params.get("always") for note in tested.notes):
+            return f"{FIX_GRADERS}, then: {command} selftest {named}"
         if tested.verdict == "NOT PROVABLE":
             return f"add `reference:` to the cases, then: {command} selftest {named}"
         return f"{command} run {named}"
@@ -85,8 +88,12 @@ def why(tested: Selftest) -> str:
 
 def _remedy(unsound: Sequence[Finding]) -> str:
     """`null_passes` is named where doing nothing is all that passes: it may be right."""
+    codes = {found.code for found in unsound}
     passed = [{what["kind"] for what in found.params["answers"]} for found in unsound if "answers" in found.params]
-    steps = ["correct the references"] if len(passed) < len(unsound) else []
-    steps += ["tighten the graders"] if passed else []
-    steps += ["say `null_passes: true` where doing nothing is right"] if any(each <= NOTHING for each in passed) else []
-    return " or ".join(steps)
+    may_be_right = any(each <= NOTHING for each in passed)
+    steps = [FIX_GRADERS] if "selftest.right_raises" in codes else []
+    steps += ["correct the references"] if "selftest.right_fails" in codes else []
+    steps += ["remove `null_passes` where doing nothing must fail"] if "selftest.nothing_fails" in codes else []
+    instead = " or say `null_passes: true` where doing nothing is right" if may_be_right else ""
+    steps += [f"tighten the graders{instead}"] if passed else []
+    return ", ".join(steps)

@@ -227,6 +227,7 @@ SAMPLES: dict[str, Any] = {
     "unit": "points",
     "unjudged": 1,
     "single": True,
+    "always": True,
     "excused": {"cases": ["c"], "states": [], "number": 1},
     "too_few": {"cases": ["d"], "states": [], "number": 1},
     "lost": {"cases": ["a", "b"], "states": [], "number": 9},
@@ -261,7 +262,10 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "selftest.grader_raised": {"answer": {"kind": "null"}},
     "selftest.guessable": {"answer": {"kind": "constant", "text": "yes"}, "share": 0.48, "cases": 12, "of": 25},
     "selftest.judge_flips": {"repeats": 3, "flip_rate": 0.1},
+    "selftest.nothing_fails": {"graders": ["exact"]},
+    "selftest.not_provable": {"why": "skipped", "skip": "later"},
     "selftest.right_fails": {"graders": ["exact"]},
+    "selftest.right_raises": {"graders": ["exact"]},
     "selftest.wrong_passes": {"graders": ["exact"], "answers": [{"kind": "input"}, {"kind": "gold_of", "case": "b"}]},
 }
 """Where a parameter means something else than elsewhere."""

@@ -1,6 +1,7 @@
 """Probe answers: for each case, answers whose verdict is known before they are graded. Nothing is graded here.
 
-One is right: the oracle's. The others are wrong, unless they happen to be the right one, or doing nothing is right.
+One is right: the oracle's. The others are wrong, unless they happen to be the right one, or the case says that doing
+nothing is right: then one of those that do nothing must pass.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class Probe:
     is_right: bool = False
     may_pass: bool = False
     """Whether it is wrong in general, but not here."""
+    is_nothing: bool = False
+    """Whether it does nothing, in a case that calls that right."""
     duration_s: float = 0.0
 
     @property
@@ -83,13 +86,14 @@ class Probes:
         ]
         for what, answer in answers:
             is_nothing = plan.case.null_passes and what["kind"] in DOING_NOTHING
-            yield Probe(what, answer, may_pass=is_nothing or is_same_answer(plan, right, answer))
+            may_pass = is_nothing or is_same_answer(plan, right, answer)
+            yield Probe(what, answer, may_pass=may_pass, is_nothing=is_nothing)
 
     def _of_others(self, plan: PlannedCase, right: Example | None) -> Iterator[tuple[dict[str, Json], Transcript]]:
         """Of the cases that follow, those whose right answer is another one."""
         place, number = self._places[plan.case.id], len(self._planned)
         following = (self._planned[(place + step) % number].case.id for step in range(1, min(number, LOOKED_AT)))
-        known = ((id_, found) for id_ in following if (found := self._right[id_]) is not None and found != Example())
+        known = ((id_, found) for id_ in following if (found := self._right[id_]) is not None)
         others = (({"kind": "gold_of", "case": id_}, found.answer) for id_, found in known)
         differing = (each for each in others if not is_same_answer(plan, right, each[1]))
         return islice(differing, 1 if asks_judges(plan) else OTHERS)
@@ -103,8 +107,7 @@ class Probes:
 
 
 def _right(plan: PlannedCase) -> Example | None:
-    example = right_answer(plan.case, (grader.example() for spec, grader in plan.graders if spec.required))
-    return Example() if example is None and plan.case.null_passes else example
+    return right_answer(plan.case, (grader.example() for spec, grader in plan.graders if spec.required))
 
 
 def asks_judges(plan: PlannedCase) -> bool:

@@ -64,16 +64,33 @@ class Soundness:
     def unsound(self, case_id: str) -> Iterator[Finding]:
         found = self._by_case[case_id]
         for each in found:
-            if each.probe.is_right and each.ending in ("failed", "raised"):
-                graders = each.graders("fail", "unscored")
-                yield finding(
-                    "selftest.right_fails", "error", case=case_id, graders=graders, reason=each.attempt.reason
-                )
+            if each.probe.is_right and each.ending == "failed":
+                graders, reason = each.graders("fail"), each.attempt.reason
+                yield finding("selftest.right_fails", "error", case=case_id, graders=graders, reason=reason)
+        nothing = [each for each in found if each.probe.is_nothing]
+        if nothing and all(each.ending == "failed" for each in nothing):
+            graders, reason = nothing[-1].graders("fail"), nothing[-1].attempt.reason
+            yield finding("selftest.nothing_fails", "error", case=case_id, graders=graders, reason=reason)
+        for each in self._right_raised(case_id)[:1]:
+            graders = each.graders("unscored")
+            reason = next(grade.reason for grade in each.attempt.grades if grade.grader in graders)
+            about = {"graders": graders, "always": self._raises_always(case_id, graders), "reason": reason}
+            yield finding("selftest.right_raises", "error", case=case_id, **about)
         let_through = [each for each in found if _is_let_through(each)]
         if let_through:
             answers: Json = [each.probe.what for each in let_through]
             graders = let_through[0].graders("pass")
             yield finding("selftest.wrong_passes", "error", case=case_id, graders=graders, answers=answers)
+
+    def _right_raised(self, case_id: str) -> list[GradedProbe]:
+        """Of doing nothing, where that is right, one way must pass: an empty answer, or a command without output."""
+        right = [each for each in self._by_case[case_id] if each.probe.is_right]
+        nothing = [each for each in self._by_case[case_id] if each.probe.is_nothing]
+        right += [] if any(each.ending == "passed" for each in nothing) else nothing
+        return [each for each in right if each.ending == "raised"]
+
+    def _raises_always(self, case_id: str, graders: Sequence[str]) -> bool:
+        return all(set(graders) <= set(each.graders("unscored")) for each in self._by_case[case_id])
 
     def guessable(self) -> Iterator[Finding]:
         """Constants that pass only where they are right, the most successful first."""
@@ -86,20 +103,20 @@ class Soundness:
             share = number / len(self._planned)
             yield finding("selftest.guessable", answer=what, share=share, cases=number, of=len(self._planned))
 
-    def not_provable(self) -> dict[str, str]:
-        """By case: why no right answer could be seen to pass."""
+    def not_provable(self) -> dict[str, tuple[str, str]]:
+        """By case: why no right answer could be seen to pass; of a skipped one also why it is skipped."""
         return {plan.case.id: why for plan in self._planned if (why := self._why_not_provable(plan))}
 
-    def _why_not_provable(self, plan: PlannedCase) -> str:
+    def _why_not_provable(self, plan: PlannedCase) -> tuple[str, str] | None:
         if plan.skip:
-            return plan.skip
-        right = [each for each in self._by_case[plan.case.id] if each.probe.is_right]
+            return "skipped", plan.skip
+        right = [each for each in self._by_case[plan.case.id] if each.probe.is_right or each.probe.is_nothing]
         if not right:
-            return "no reference"
+            return "no reference", ""
         due = [grade for grade in right[0].attempt.grades if grade.state == "awaiting"]
         if right[0].ending != "outstanding":
-            return ""
-        return "no person" if any(grade.type == "human" for grade in due) else "no judge"
+            return None
+        return "no person" if any(grade.type == "human" for grade in due) else "no judge", ""
 
     def always_passing(self) -> dict[str, list[int]]:
         """By case: the places of the required graders that every wrong answer passed, whatever the others said."""
@@ -130,15 +147,20 @@ class Soundness:
             yield finding("selftest.cannot_fail", "warning", grader=grader, **_listed(ids))
 
     def raised(self) -> Iterator[Finding]:
-        """Graders that raise on a wrong answer: in a run that is an error, not a failure."""
+        """Graders that raise on a wrong answer: in a run that is an error, not a failure.
+
+        Where one also raises on the right answer, the case is unsound, which says enough.
+        """
         found: dict[str, list[tuple[GradedProbe, Grade]]] = {}
         for each in self._graded:
-            for grade in each.attempt.grades if not each.probe.is_right and each.ending == "raised" else ():
+            is_new = each.ending == "raised" and not self._right_raised(each.case_id)
+            for grade in each.attempt.grades if is_new else ():
                 if grade.state == "unscored":
                     found.setdefault(grade.grader, []).append((each, grade))
         for grader, raised in found.items():
             (first, grade), ids = raised[0], list(dict.fromkeys(each.case_id for each, _ in raised))
-            about = {"answer": first.probe.what, "reason": grade.reason}
+            always = all(self._raises_always(case_id, [grader]) for case_id in ids)
+            about = {"answer": first.probe.what, "always": always, "reason": grade.reason}
             yield finding("selftest.grader_raised", "warning", grader=grader, **about, **_listed(ids))
 
     def without_verdict(self) -> Iterator[Finding]:
@@ -156,11 +178,11 @@ def _listed(ids: Sequence[str]) -> dict[str, Json]:
     return {"cases": list(ids[:SHOWN]), "number": len(ids)}
 
 
-def grouped(why_by_case: dict[str, str]) -> Iterator[Finding]:
+def grouped(why_by_case: dict[str, tuple[str, str]]) -> Iterator[Finding]:
     """Cases that are not provable, by the reason they share."""
     for why in dict.fromkeys(why_by_case.values()):
         ids = [case_id for case_id, each in why_by_case.items() if each == why]
-        yield finding("selftest.not_provable", why=why, **_listed(ids))
+        yield finding("selftest.not_provable", why=why[0], skip=why[1], **_listed(ids))
 
 
 def judge_flips(graded: Sequence[GradedProbe], repeats: int) -> Iterator[Finding]:
