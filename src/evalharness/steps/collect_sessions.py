@@ -17,6 +17,7 @@ from evalharness.documents.session_results import (
     AssertionResult,
     Config,
     EvalRun,
+    RepeatedEval,
     Repeats,
     Result,
     SessionCheck,
@@ -57,7 +58,7 @@ def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
 
 def repeats_of(run: Run, trials_of: Callable[[str], Iterable[Trial]]) -> Repeats | None:
     """How reliable each eval is. `trials_of` gives those of one case: only so many are in memory at once."""
-    evals = []
+    evals: list[RepeatedEval] = []
     for case, checks in _cases(run):
         finished = {trial.index: trial for trial in trials_of(case.id)}
         results = [
