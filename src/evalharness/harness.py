@@ -179,6 +179,7 @@ class Harness:
         """A stored run by id or name, with its report and trials."""
         from evalharness.actions.show_run import show_run
 
+        _check_names([name])
         return self._with_trials(self.call(show_run, name))
 
     def _with_trials(self, run: Run) -> Run:
@@ -212,6 +213,7 @@ class Harness:
         """Make a run, or several of one target, what later runs of its suite are compared with."""
         from evalharness.actions.set_baseline import set_baseline
 
+        _check_names([run] if isinstance(run, str) or not isinstance(run, Sequence) else run)
         return self.call(set_baseline, run, name).baseline
 
     def regrade(
@@ -294,6 +296,12 @@ def evaluate(
     """
     with Harness.open(store) as harness:
         return harness.run(suite, target, executor=executor, **options)
+
+
+def _check_names(runs: Sequence[Any]) -> None:
+    for name in runs:
+        if not isinstance(name, str):
+            raise UsageError(f"a run is named by its id or name, got {name!r:.80}")
 
 
 def _execution(executor: Executor | str | None) -> Execution:

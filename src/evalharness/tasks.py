@@ -7,7 +7,7 @@ Runs, their store and their reports are those of `evalharness.evaluate`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -105,11 +105,17 @@ def _patterns(written: Any) -> tuple[str, ...]:
 
 def score_file_content(content: str | None, should_contain: str = "", path: str = "") -> CheckDetail:
     """One expected file: `content` is None where it does not exist; the text it should hold is found in any case."""
+    for given in ("" if content is None else content, should_contain, path):
+        if not isinstance(given, str):
+            raise UsageError(f"content, expected text and path of a file are texts, got {given!r:.80}")
     return CheckDetail(**asdict(check_file(content, path, should_contain)))
 
 
-def save_suite(suite: EvalSuite | Suite, *, store: str | None = None) -> None:
-    """Register a suite under its name, in place of the one that had it before. Relative paths start here."""
+def save_suite(suite: EvalSuite | Suite | Mapping[str, Any], *, store: str | None = None) -> None:
+    """Register a suite under its name, in place of the one that had it before. Relative paths start here.
+
+    A mapping is a task suite: `{"name": …, "tasks": […]}`.
+    """
     with Harness.open(store) as harness:
         harness.call(register_suites, [without_file(_as_suite(suite), Path.cwd())])
 
@@ -132,7 +138,7 @@ def _known_names(harness: Harness) -> list[str]:
 
 
 def run_suite(
-    suite: EvalSuite | Suite | str | Path, target: WrittenTarget | None = None, **options: Any
+    suite: EvalSuite | Suite | Mapping[str, Any] | str | Path, target: WrittenTarget | None = None, **options: Any
 ) -> EvalRunSummary:
     """Run a suite, a file or a registered suite by name on a target; `options` are those of `evaluate`."""
     found = suite if isinstance(suite, str | Path) else _as_suite(suite)
@@ -243,9 +249,16 @@ def _case_result(result: EvalResult) -> CaseResult:
     return CaseResult(case_id=result.task_id, trials=int(judged), state=result.state, score=result.score)
 
 
-def _as_suite(suite: EvalSuite | Suite) -> Suite:
-    if not isinstance(suite, EvalSuite):
+def _as_suite(suite: EvalSuite | Suite | Mapping[str, Any]) -> Suite:
+    if isinstance(suite, Mapping):
+        try:
+            suite = EvalSuite.model_validate(suite)
+        except ValidationError as error:
+            raise UsageError(f"this mapping is no task suite: {problems_text(error, EvalSuite)}") from None
+    if isinstance(suite, Suite):
         return suite
+    if not isinstance(suite, EvalSuite):
+        raise UsageError(f"a suite is an EvalSuite, a Suite or a mapping, got {suite!r:.80}")
     try:
         return suite_of(suite)
     except ValidationError as error:

@@ -143,26 +143,30 @@ def test_verdicts_stay_where_the_judge_gives_none_on_another_criterion(project: 
     assert result["relevance_results"] == [{"criterion": "It lists two files", "passed": True, "reason": "it says so"}]
 
 
-def test_repeats_are_diagnosed_on_the_screen_and_in_every_file(project: Path) -> None:
+@pytest.mark.parametrize("saving", [True, False])
+def test_repeats_are_diagnosed_on_the_screen_and_in_every_file(project: Path, saving: bool) -> None:
     """The second answer of `files` lists twice; the fourth costs ten times as much."""
     unreliable = AGENT.replace("import json, os, sys", "import json, os, sys, pathlib").replace(
         "\nfor number", f"{COUNTING}for number"
     )
     (project / "agent.py").write_text(unreliable.replace('"cost": 0.5', '"cost": (5.0 if count == 4 else 0.5)'))
-    done = run(project, "--repeat", "5", "-j", "1", "--save-sessions", "out")
+    done = run(project, "--repeat", "5", "-j", "1", *(["--save-sessions", "out"] if saving else []))
     assert done.code == 1, done.both
-    diagnosed = f"""
+    diagnosed = """
 ✅         pass@5: 2/2 evals passed at least once (100.0%)
 ❌         pass^5: 1/2 evals passed every time (50.0%)
 
 Repeats: 1 flaky, 1 stable
-  ~ {project}/evals/files.json: 4/5 passed, cost $0.500000 [$0.500000, $5.000000] (n=5)
+  ~ Files (files.json): 4/5 passed, cost median $0.5000 (range $0.5000–$5.00)
       ✗ Files #2: tool calls score 0.67
-      $ Files #4: $5.000000, 10.0 × the median
+      $ Files #4: $5.00, 10.0 × the median
 """
-    assert f"{diagnosed}  … and 1 more eval in the log\n" in done.out
+    shown = f"{diagnosed}  … and 1 more eval (the log that --save-sessions writes has all)\n"
+    assert f"{shown}\nSessions DB: out/" in done.out if saving else done.out.endswith(shown)
+    if not saving:
+        return
     [log] = (project / "out").glob("*.log")
-    assert f"{diagnosed}  ✓ {project}/evals/talk.json: 5/5 passed, cost $1.0" in log.read_text()
+    assert f"{diagnosed}  ✓ Talk (talk.json): 5/5 passed, cost median $1.0" in log.read_text()
     repeats = saved_document(project / "out")["summary"]["repeats"]
     assert (repeats["k"], repeats["pass_at_k"], repeats["pass_hat_k"]) == (5, 1.0, 0.5)
     assert repeats["evals"][0]["reasons"] == {"Files #2": ["tool calls score 0.67"]}
@@ -183,6 +187,12 @@ def test_an_unfit_name_of_a_run_is_refused_before_anything_is_run(project: Path,
     done = run(project, f"--run-name={name}")
     assert (done.code, "name of a run" in done.err) == (2, True)
     assert drive(project, "runs", "--json").json == {"runs": []}
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_of_a_run_is_refused(project: Path, name: str) -> None:
+    done = run(project, "--run-name", name)
+    assert (done.code, "'--run-name': it is empty: name the run, or leave the flag out" in done.err) == (2, True)
 
 
 def test_only_a_single_run_can_be_named(project: Path) -> None:

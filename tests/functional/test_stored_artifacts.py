@@ -286,7 +286,7 @@ def test_a_scorer_is_shown_to_measure_and_a_judge_that_is_off_to_be_off(tmp_path
         assert "cost: scored 1.00" in text
         assert "latency: pass 1.00" in text
         assert "llm-judge: off" in text
-    assert "failed cases keep the score of what was measured" in done.out
+    assert "of what was measured, also in failed cases; assertions count in the pass rate" in done.out
 
 
 def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evalharness import Case, Suite, datasets, evaluate, tasks
-from evalharness.errors import DatasetValidationError
+from evalharness.errors import DatasetValidationError, UsageError
 from evalharness.stats.pass_k import pass_hat_k
 
 LONG = "This answer is certainly long enough."
@@ -91,6 +91,14 @@ def test_recording_ids_go_there_and_back() -> None:
     assert datasets.parse_recording_id(text) == PARTS
     odd = ("my__data", "a/b", "claude/sonnet", "_node_", 12)  # these do not come back in the originals
     assert datasets.parse_recording_id(datasets.generate_recording_id(*odd)) == odd
+
+
+def test_a_recording_id_is_made_from_one_object_as_documented() -> None:
+    names = ("datasetId", "caseId", "variantId", "nodeId", "invocation")
+    parts = dict(zip(names, PARTS, strict=True))
+    assert datasets.generate_recording_id(parts) == datasets.generate_recording_id(*PARTS)
+    with pytest.raises(UsageError, match=r"the parts of a recording's id are datasetId, caseId, .*, got datasetId"):
+        datasets.generate_recording_id({"datasetId": "a"})
 
 
 @pytest.mark.parametrize("text", ["invalid-id", "eval__missing__parts", ""])

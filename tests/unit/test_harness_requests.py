@@ -21,6 +21,7 @@ from evalharness import (
     Suite,
     UsageError,
     evaluate,
+    load_suite,
 )
 from evalharness.actions.run_suite import RunRequest, plan_dry
 from evalharness.actions.show_run import show_case
@@ -294,3 +295,13 @@ class TestVerify:
         assert harness.verify(table, tasks=7).differs
         with pytest.raises(UsageError, match="the number of tasks must be from 1 to 1,000,000, not 0"):
             harness.verify(table, tasks=0)
+
+
+@pytest.mark.parametrize("given", [3, None, [3]])
+def test_runs_and_suites_are_named_by_texts(given: Any) -> None:
+    with Harness.open(":memory:") as harness:
+        for call in (harness.load_run, harness.baseline):
+            with pytest.raises(UsageError, match="a run is named by its id or name, got"):
+                call(given)
+    with pytest.raises(UsageError, match="a suite file is named by its path, got"):
+        load_suite(given)

@@ -63,6 +63,7 @@ def test_every_name_of_the_document_is_there() -> None:
         ("x", ["contains:"], 1, ["found"]),
         ("x", ["not_contains:"], 0, ["found forbidden: "]),
         ("Hi", None, 0, ["2 characters"]),
+        ("a", None, 0, ["1 character"]),
         ("A longer text", [], 1, ["13 characters"]),
         ("😀" * 6, None, 1, ["12 characters"]),  # counted as JavaScript counts
         ("value\n", ["regex:value$"], 0, ["no match"]),  # `$` is the very end, as in JavaScript
@@ -352,3 +353,25 @@ def test_what_is_not_a_number_is_not_a_score(scores: Any) -> None:
 def test_a_baseline_of_nothing_is_refused(tmp_path: Path, given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="got"):
         set_baseline(**given, store=str(tmp_path / "store.db"))
+
+
+def test_a_suite_may_be_a_mapping(tmp_path: Path) -> None:
+    task = {"id": "greet", "category": "code_generation", "prompt": "Greet!", "expectedPatterns": ["hello"]}
+    save_suite({"name": "chores", "tasks": [task]}, store=str(tmp_path / "store.db"))
+    found = get_suite("chores", store=str(tmp_path / "store.db"))
+    assert isinstance(found, EvalSuite)
+    assert found.tasks[0].expected_patterns == ("hello",)
+
+
+@pytest.mark.parametrize(
+    ("suite", "problem"), [({"name": "chores"}, "this mapping is no task suite: tasks: "), (3, "a suite is .*, got 3")]
+)
+def test_what_is_no_suite_is_refused(tmp_path: Path, suite: Any, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        save_suite(suite, store=str(tmp_path / "store.db"))
+
+
+@pytest.mark.parametrize("given", [(3,), ("text", 4), (None, "text", 5)])
+def test_a_file_is_scored_by_texts(given: Any) -> None:
+    with pytest.raises(UsageError, match="are texts, got"):
+        score_file_content(*given)

@@ -1,17 +1,18 @@
-"""Save sessions: a session as an eval file; a run of them as database, JSON documents and log."""
+"""Save sessions: a session as an eval file; a run of them as database, JSON documents and log, or only its repeats."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.documents.session import EvalCriteria, Session
-from evalharness.documents.session_results import Config, EvalRun, Summary
+from evalharness.documents.session_results import Config, EvalRun, Repeats, Summary
 from evalharness.domain.run import Run
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
@@ -19,7 +20,7 @@ from evalharness.graders.judges.judge_part import NO_JUDGE
 from evalharness.redaction import Redactor
 from evalharness.reports.session_database import save_run_sessions
 from evalharness.reports.session_files import save_run_json, save_run_log, save_run_sessions_json, write_new
-from evalharness.steps.collect_sessions import eval_run_of
+from evalharness.steps.collect_sessions import eval_run_of, repeats_of
 
 WRITERS = {
     "Sessions DB": save_run_sessions,
@@ -46,6 +47,11 @@ class SavedRun:
 
     summary: Summary
     files: dict[str, Path]
+
+
+async def diagnose_run(context: Context, run: Run) -> Repeats | None:
+    """How reliable each eval of a run is; None where each was asked once. Nothing is saved."""
+    return repeats_of(run, partial(context.store.trials, run.id))
 
 
 async def save_runs(context: Context, runs: Iterable[Run], redactor: Redactor, folder: Path) -> list[SavedRun]:

@@ -340,7 +340,7 @@ def gate_overrides(flags: Mapping[str, Any]) -> Any:
 def _named(_context: click.Context, _option: click.Parameter, written: str | None) -> str:
     """A variable of a CI that is not set would otherwise let others judge than was meant."""
     if written is not None and not written.strip():
-        raise click.BadParameter("it is empty: name provider/model, or none for grades that stay due")
+        raise click.BadParameter("it is empty: name provider/model, or none to leave grades pending")
     return written or ""
 
 
@@ -348,7 +348,7 @@ judge_model_option = option(
     "--judge-model",
     callback=_named,
     metavar="M",
-    help="provider/model that judges, whatever the graders name; none: their grades stay due.",
+    help="provider/model that judges, whatever the graders name; none: leave their grades pending.",
 )
 no_cache_option = option("--no-cache", is_flag=True, help="Ask judges again, also where their verdict is known.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from evalharness.cli.process import reserved_stdout, signals_handled
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
+from evalharness.domain.case import session_file
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import without_repeats
 from evalharness.domain.report import worst
@@ -125,6 +126,8 @@ class RunCommand:
             shown_on = sys.stderr if flags["as_json"] else self._stream
             saved = harness.call(save_runs, runs, self._announcer.redactor, Path(flags["save_sessions"]))
             _print_saved(saved, screen_on(shown_on, redact))
+        elif not flags["as_json"]:
+            _print_diagnosed(filter(_repeats_sessions, runs), harness, screen_on(self._stream, redact))
         return worst([each.report.exit_code for each in reported])
 
 
@@ -161,13 +164,29 @@ def print_warnings(files: Sequence[LoadedFile]) -> None:
 
 
 def _print_saved(saved: Sequence[Any], screen: Screen) -> None:
-    from evalharness.reports.session_files import repeat_lines
-
     for run in saved:
-        for line in ("", *repeat_lines(run.summary.repeats, MOST_REPEATED)) if run.summary.repeats else ():
-            screen.say(line)
+        _print_repeats(run.summary.repeats, screen)
+        screen.say()
         for label, path in run.files.items():
             screen.say(f"{label}: {path}")
+
+
+def _repeats_sessions(run: Run) -> bool:
+    return run.lock.trials > 1 and any(map(session_file, run.suite.cases))
+
+
+def _print_diagnosed(runs: Iterable[Run], harness: Harness, screen: Screen) -> None:
+    for run in runs:
+        from evalharness.actions.save_sessions import diagnose_run  # slow to load: only for recorded sessions
+
+        _print_repeats(harness.call(diagnose_run, run), screen)
+
+
+def _print_repeats(repeats: Any, screen: Screen) -> None:
+    from evalharness.reports.session_files import repeat_lines
+
+    for line in ("", *repeat_lines(repeats, MOST_REPEATED)) if repeats else ():
+        screen.say(line)
 
 
 def print_dry_run(planned: Sequence[PlannedRun], announcer: Announcer, *, as_json: bool) -> int:

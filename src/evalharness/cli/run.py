@@ -31,6 +31,12 @@ from evalharness.cli.flags import (
 )
 
 
+def _given_name(_context: click.Context, _option: click.Parameter, written: str | None) -> str:
+    if written is not None and not written.strip():
+        raise click.BadParameter("it is empty: name the run, or leave the flag out")
+    return written or ""
+
+
 @click.command("run", short_help="Run suites and print a verdict with error bars.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @format_option
@@ -72,7 +78,12 @@ from evalharness.cli.flags import (
     metavar="[RUN]",
     help="Only cases that did not pass last time, or in RUN.",
 )
-@option("--run-name", default="", metavar="NAME", help="What to call the run, in place of a name that is made up.")
+@option(
+    "--run-name",
+    callback=_given_name,
+    metavar="NAME",
+    help="What to call the run, in place of a name that is made up.",
+)
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
 @save_sessions_option
 @gate_options

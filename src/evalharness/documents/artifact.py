@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from pydantic import AliasChoices, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic.alias_generators import to_camel, to_snake
 from pydantic_core import core_schema
 
 from evalharness.domain.invalid_values import message_of
@@ -295,11 +296,23 @@ class RecordingParts(NamedTuple):
     invocation: int
 
 
-def generate_recording_id(dataset_id: str, case_id: str, variant_id: str, node_id: str, invocation: int) -> str:
+def generate_recording_id(
+    dataset_id: str | Mapping[str, Any],
+    case_id: str = "",
+    variant_id: str = "",
+    node_id: str = "",
+    invocation: int | None = None,
+) -> str:
     """`parse_recording_id` gives the same parts back, so what it could not read raises ValueError.
 
-    The first invocation is number 0.
+    The first invocation is number 0. All parts may be given as one mapping, as documented: `{"datasetId": …, …}`.
     """
+    if isinstance(dataset_id, Mapping):
+        parts = {to_snake(str(name)): part for name, part in dataset_id.items()}
+        if parts.keys() != set(RecordingParts._fields):
+            names = ", ".join(map(to_camel, RecordingParts._fields))
+            raise UsageError(f"the parts of a recording's id are {names}, got {', '.join(map(str, dataset_id))}")
+        return generate_recording_id(**parts)
     ids = (dataset_id, case_id, variant_id, node_id)
     if not isinstance(invocation, int) or isinstance(invocation, bool):
         raise ValueError(f"invocation must be a whole number, not {invocation!r}")

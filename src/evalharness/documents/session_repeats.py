@@ -32,14 +32,17 @@ def diagnose_repeats(results: Iterable[Result], k: int) -> Repeats | None:
     for result in results:
         if result.input_path and result.state != "skipped":
             groups.setdefault(result.input_path, []).append(result)
-    if k <= 1 or not groups:
+    return summed_repeats([_repeated(path, group, k) for path, group in groups.items()], k)
+
+
+def summed_repeats(evals: Sequence[RepeatedEval], k: int) -> Repeats | None:
+    if k <= 1 or not evals:
         return None
-    found = [_repeated(path, group, k) for path, group in groups.items()]
     return Repeats(
         k=k,
-        pass_at_k=sum(each.passed > 0 for each in found) / len(found),
-        pass_hat_k=sum(each.status == "stable" for each in found) / len(found),
-        evals=tuple(sorted(found, key=lambda each: (ORDER.index(each.status), each.input_path))),
+        pass_at_k=sum(each.passed > 0 for each in evals) / len(evals),
+        pass_hat_k=sum(each.status == "stable" for each in evals) / len(evals),
+        evals=tuple(sorted(evals, key=lambda each: (ORDER.index(each.status), each.input_path))),
     )
 
 
@@ -49,6 +52,7 @@ def _repeated(path: str, results: Sequence[Result], k: int) -> RepeatedEval:
     passed = len(ended) - len(failed)
     return RepeatedEval(
         input_path=path,
+        title=results[0].title.rpartition(" #")[0] or results[0].title,
         status=_status(passed, len(ended), k),
         passed=passed,
         total=len(ended),

@@ -176,11 +176,12 @@ class RepeatCost(GoRecord):
 
 
 class RepeatedEval(GoRecord):
-    """One session asked several times. `reasons` says by title why a repeat did not pass."""
+    """One session asked several times. `reasons` says by the title of a repeat, `TITLE #2`, why it did not pass."""
 
     omitempty = ("cost",)
 
     input_path: str
+    title: str = ""
     status: RepeatStatus
     passed: int = 0
     total: int = 0

@@ -241,7 +241,7 @@ def check_given_name(name: str, kind: str, longest: int) -> None:
     if not is_fit or name in _TAKEN:
         raise UsageError(
             f"'{name}' cannot be the name of a {kind}",
-            hint="take letters, digits and . _ - + @; not none, list, set, add, rm or latest, not the id of a run, and "
+            hint="use letters, digits and . _ - + @; not none, list, set, add, rm or latest, not the id of a run, and "
             "nothing that ends in .json",
         )
 

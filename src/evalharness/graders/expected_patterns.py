@@ -72,7 +72,7 @@ def _checks(output: str, patterns: Sequence[str], matched: Mapping[str, bool]) -
     """`matched` says which of the regular expressions were found."""
     if not patterns:
         length = utf16_length(output)
-        expected, actual = f"more than {MORE_THAN} characters", f"{length} characters"
+        expected, actual = f"more than {MORE_THAN} characters", f"{length} character{'' if length == 1 else 's'}"
         return [PatternCheck("response_length", length > MORE_THAN, expected, actual)]
     lowered = output.lower()
     checks = []

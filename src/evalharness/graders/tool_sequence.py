@@ -201,7 +201,7 @@ def _first_divergence(
         if ahead is None or (exact and ahead):
             rest = calls[position:]
             if not rest:
-                instead = "got no further call"
+                instead = "got no further call" if calls else "but no tool was called"
             elif exact:
                 instead = f"got {_got(rest[0], wanted)}"
             else:

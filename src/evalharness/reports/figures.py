@@ -8,10 +8,11 @@ from typing import NamedTuple
 from evalharness.domain.case import DIFFICULTIES, observation
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.plain_numbers import count, percent
+from evalharness.domain.plain_numbers import count, digits, percent
 from evalharness.domain.report import Group, Report
 from evalharness.reports.sequential_text import outcome_of
 from evalharness.reports.wording import duration, extra_digits, interval_of, judging_text, money, with_interval
+from evalharness.stats.thresholds import SAME
 
 LEAST_LEVEL = 0.9
 HIGH_SCORE = 0.9
@@ -51,9 +52,9 @@ def _rates(report: Report) -> Iterator[FigureLine]:
     if score is not None and with_interval(score) != with_interval(rate):
         basis = [*by_weight, _basis(score)]
         lacking = f" ({count(score.lacking, 'judged trial')} without a whole one)" if score.lacking else ""
-        text = "   ".join(with_interval(score))
+        text = "   ".join([_mean_score(score), *with_interval(score)[1:]])
         if any(case.state == "failed" and (case.score or 0) >= HIGH_SCORE for case in report.cases):
-            basis.append("failed cases keep the score of what was measured")
+            basis.append("of what was measured, also in failed cases; assertions count in the pass rate")
         yield FigureLine("score", f"{text}{lacking}", f"({', '.join(['mean over cases', *basis])})")
     first = report.measurements.get("pass_at_1")
     if first is not None and with_interval(first) != with_interval(rate):
@@ -61,6 +62,17 @@ def _rates(report: Report) -> Iterator[FigureLine]:
         yield FigureLine(
             "pass@1", "   ".join(with_interval(first)), f"({'; '.join([*retried, *by_weight, _basis(first)])})"
         )
+
+
+def _mean_score(found: Measurement) -> str:
+    """No finer than its interval, and still neither 100 % for less than all nor 0 % for more than nothing."""
+    decimals = digits(found.half_width)
+    step = 10.0 ** -(2 + decimals)
+    if SAME < found.value < step / 2:
+        return f"below {percent(step, decimals)}"
+    if SAME < 1 - found.value < step / 2:
+        return f"above {percent(1 - step, decimals)}"
+    return with_interval(found)[0]
 
 
 def _basis(found: Measurement) -> str:

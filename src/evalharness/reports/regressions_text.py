@@ -21,11 +21,14 @@ class RegressionsReport:
         self._comparisons = ComparisonReport(screen, store)
 
     def show(self, found: Regressions) -> None:
-        """Lost cases come first: they decide the exit code, whatever the verdict of a comparison is."""
+        """What decides comes first, whatever the verdict of a comparison is: lost cases, or a threshold."""
         lost = [note for note in found.notes if note.code == "gate.flips" and note.severity == "error"]
         for note in lost:
             self._screen.say()
             self._screen.say(("FAILED", "bold red"), f"  flips: {say(note)}")
+        if found.rule == "threshold":
+            self._screen.say()
+            self._verdict(found)
         for comparison in found.comparisons:
             self._comparisons.show(comparison)
         for line in _task_lines(found):
@@ -33,8 +36,11 @@ class RegressionsReport:
         for note in found.notes:
             if note not in lost:
                 self._screen.line("note", say(note))
-        if found.verdict == "INVALID" or len(found.comparisons) > 1 or found.rule == "threshold":
-            self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
+        if found.rule != "threshold" and (found.verdict == "INVALID" or len(found.comparisons) > 1):
+            self._verdict(found)
+
+    def _verdict(self, found: Regressions) -> None:
+        self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
 
 
 def _task_lines(found: Regressions) -> Iterator[str]:
@@ -75,6 +81,6 @@ def _why(found: Regressions) -> str:
     if found.rule == "threshold":
         degraded = sum(task.degraded for task in found.tasks)
         tasks = count(degraded, "task") if degraded else "no task"
-        return f"{tasks} fell by more than {found.threshold:g} (--threshold decides, not the comparison)"
+        return f"{tasks} fell by more than {found.threshold:g} (--threshold decides, not the comparison below)"
     decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]
     return f"{', '.join(decisive)} against {_old_runs(found.comparisons[0])}"

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
@@ -25,7 +25,7 @@ from evalharness.documents.session_results import (
 from evalharness.domain.plain_numbers import count
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
-from evalharness.reports.wording import harmless
+from evalharness.reports.wording import harmless, money
 
 GOOD, FAIR = 0.75, 0.5
 LABEL_WIDTH = 14
@@ -126,7 +126,7 @@ def repeat_lines(repeats: Repeats, most: int | None = None) -> Iterator[str]:
     for each in shown:
         yield from map(harmless, _repeated_lines(each))
     if hidden := len(evals) - len(shown):
-        yield f"  … and {count(hidden, 'more eval')} in the log"
+        yield f"  … and {count(hidden, 'more eval')} (the log that --save-sessions writes has all)"
 
 
 def _deserves_a_look(found: RepeatedEval) -> bool:
@@ -134,13 +134,15 @@ def _deserves_a_look(found: RepeatedEval) -> bool:
 
 
 def _repeated_lines(found: RepeatedEval) -> Iterator[str]:
+    """Several evals may have the same title, so the name of the file stands beside it."""
     cost = found.cost
-    spread = f"${cost.median:.6f} [${cost.min:.6f}, ${cost.max:.6f}] (n={cost.samples})" if cost else "n/a"
-    yield f"  {STATUS_MARKS[found.status]} {found.input_path}: {found.passed}/{found.total} passed, cost {spread}"
+    name = f"{found.title} ({PurePath(found.input_path).name})"
+    spread = f"median {money(cost.median)} (range {money(cost.min)}–{money(cost.max)})" if cost else "unknown"
+    yield f"  {STATUS_MARKS[found.status]} {name}: {found.passed}/{found.total} passed, cost {spread}"
     for title in found.failed_runs:
         yield f"      {MARKS['failed']} {title}: {'; '.join(found.reasons.get(title, ()))}"
     for outlier in cost.outliers if cost else ():
-        yield f"      $ {outlier.title}: ${outlier.cost:.6f}, {outlier.ratio:.1f} × the median"
+        yield f"      $ {outlier.title}: {money(outlier.cost)}, {outlier.ratio:.1f} × the median"
 
 
 def _share(label: str, passed: int, total: int, what: str = "passed") -> Iterator[str]:

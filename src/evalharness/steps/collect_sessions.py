@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -11,8 +11,17 @@ from uuid import NAMESPACE_OID, uuid5
 from evalharness import registry
 from evalharness.documents.session import EvalCriteria, Session, moment_of
 from evalharness.documents.session_checks import size_class, summarise_results
-from evalharness.documents.session_repeats import diagnose_repeats
-from evalharness.documents.session_results import NOT_RUN, AssertionResult, Config, EvalRun, Result, SessionCheck
+from evalharness.documents.session_repeats import diagnose_repeats, summed_repeats
+from evalharness.documents.session_results import (
+    NOT_RUN,
+    AssertionResult,
+    Config,
+    EvalRun,
+    RepeatedEval,
+    Repeats,
+    Result,
+    SessionCheck,
+)
 from evalharness.domain.case import Case, session_file, session_record
 from evalharness.domain.grade import VERDICTS, Grade
 from evalharness.domain.run import Run
@@ -47,16 +56,38 @@ def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
     )
 
 
+def repeats_of(run: Run, trials_of: Callable[[str], Iterable[Trial]]) -> Repeats | None:
+    """How reliable each eval is. `trials_of` gives those of one case: only so many are in memory at once."""
+    evals: list[RepeatedEval] = []
+    for case, checks in _cases(run):
+        finished = {trial.index: trial for trial in trials_of(case.id)}
+        results = [
+            _asked(run, case, index, run.root).result(finished.get(index), checks) for index in range(run.lock.trials)
+        ]
+        found = diagnose_repeats(results, run.lock.trials)
+        evals += found.evals if found else ()
+    return summed_repeats(evals, run.lock.trials)
+
+
 def _results(run: Run, finished: dict[tuple[str, int], Trial], config: Config) -> Iterator[Result]:
+    cases = list(_cases(run))
+    for index in range(run.lock.trials):
+        for case, checks in cases:
+            yield _asked(run, case, index, config.evals_dir).result(finished.get((case.id, index)), checks)
+
+
+def _cases(run: Run) -> Iterator[tuple[Case, dict[str, SessionCheck]]]:
+    """Each with its variables filled in, and its checks."""
     values = {name: value for name, value in run.lock.variables.items() if value is not None}
     suite = filled_suite(run.suite, values)
-    cases = [filled_case(case, run.suite, values) for case in run.suite.cases]
-    for index in range(run.lock.trials):
-        for case in cases:
-            number = f" #{index + 1}" if run.lock.trials > 1 else ""
-            path = f"{config.evals_dir}/{session_file(case) or case.id}"
-            asked = _Asked(run, case, index, f"{case.title}{number}", path)
-            yield asked.result(finished.get((case.id, index)), _checks(suite, case))
+    for case in run.suite.cases:
+        filled = filled_case(case, run.suite, values)
+        yield filled, _checks(suite, filled)
+
+
+def _asked(run: Run, case: Case, index: int, evals_dir: str) -> _Asked:
+    number = f" #{index + 1}" if run.lock.trials > 1 else ""
+    return _Asked(run, case, index, f"{case.title}{number}", f"{evals_dir}/{session_file(case) or case.id}")
 
 
 def _checks(suite: Suite, case: Case) -> dict[str, SessionCheck]:

@@ -88,6 +88,8 @@ def _files_beside(path: Path) -> Iterator[str]:
 
 def load_suite(path: str | Path) -> Suite:
     """One suite file; raises InvalidFile with all its problems."""
+    if not isinstance(path, str | Path):
+        raise UsageError(f"a suite file is named by its path, got {path!r:.80}")
     return without_errors([load_file(Path(path))])[0].suite  # type: ignore[return-value]
 
 

@@ -475,6 +475,13 @@ def test_a_history_that_cannot_be_counted_from_is_an_error(tmp_path: Path, metad
         assert problem in line and "warning" not in line
 
 
+@pytest.mark.parametrize("history", ["last_passed: 2024-01-20", "failure_count: 3"])
+def test_a_history_outside_of_the_metadata_is_reported_with_its_place(tmp_path: Path, history: str) -> None:
+    key = history.partition(":")[0]
+    [line] = told(tmp_path, f"test_cases: [{{input: x, expected: x, {history}}}]")
+    assert line.endswith(f"test_cases[0].{key}: belongs under `metadata`")
+
+
 @pytest.mark.parametrize("metadata", ["last_passed: 2024-01-20", "last_passed: 2024-01-20T14:00:00Z, failure_count: 0"])
 def test_a_history_is_kept_as_it_is_written(tmp_path: Path, metadata: str) -> None:
     case = one_case(tmp_path, f"{{id: a, input: x, expected_output: x, metadata: {{{metadata}}}}}")
@@ -600,3 +607,12 @@ def test_a_variable_in_a_secret_place_of_a_cases_own_target_must_be_known_for_on
     )
     problems = [line for line in told(tmp_path, text, "suite.yaml") if "mine" in line]
     assert [("the variable mine would be stored" in line) for line in problems] == ([] if listed else [True])
+
+
+@pytest.mark.parametrize(
+    "checked", ['expected: {contains: ""}', 'graders: [{contains: ["", a]}]', "expected: {type: contains, value: ''}"]
+)
+def test_an_empty_text_to_look_for_is_warned_of(tmp_path: Path, checked: str) -> None:
+    [line] = told(tmp_path, f"test_cases: [{{input: x, {checked}}}]")
+    assert "warning: test_cases[0]." in line
+    assert line.endswith(": an empty text matches every answer")

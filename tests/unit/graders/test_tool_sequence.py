@@ -64,7 +64,7 @@ def test_modes(mode: str, expected: str, called: str, passes: bool, f1: float, g
             "call 2: expected run_shell, which was not called after write_file",
         ),
         ("subsequence", ["a", "b"], ["b", "a"], "call 2: expected b, got no further call"),
-        ("subsequence", ["a"], [], "call 1: expected a, got no further call"),
+        ("subsequence", ["a"], [], "call 1: expected a, but no tool was called"),
         ("exact", ["a", "b"], ["a", "x", "b"], "call 2: expected b, got x"),
         ("exact", ["a"], ["a", "b"], "call 2: expected no further call, got b"),
         ("subsequence", ["x"], ["a", "b"], "call 1: expected x, which was not called"),

@@ -50,6 +50,20 @@ def test_score_and_first_answers_are_reported_only_where_they_differ() -> None:
     assert mended["pass@1"].text.startswith("0 %")
 
 
+@pytest.mark.parametrize(
+    ("value", "half_width", "shown"),
+    [(0.999998, 0.1, "above 99 %"), (0.999998, 0.001, "above 99.9 %"), (1.0, 0.1, "100 %"), (0.0002, 0.1, "below 1 %")],
+)
+def test_a_score_is_shown_no_finer_than_its_interval(value: float, half_width: float, shown: str) -> None:
+    report, _ = reported({"a": [P, P], "b": [P, F]})
+    rate = report.measurements["pass_rate"]
+    ends = {"low": max(value - half_width, 0.0), "high": min(value + half_width, 1.0)}
+    score = rate.model_copy(update={"value": value, "half_width": half_width, **ends})
+    found = figures(report.model_copy(update={"measurements": {"pass_rate": rate, "score": score}}))
+    [line] = [line for line in found if line.label == "score"]
+    assert line.text.startswith(f"{shown}   95 % interval ")
+
+
 def test_pass_rate_score_and_first_answers_weigh_cases_alike() -> None:
     heavy = (Case(id="a", input="?", weight=3.0), Case(id="b", input="?"), Case(id="c", input="?", weight=0.0))
     report, _ = reported({"a": [P], "b": [F], "c": [F]}, heavy)

@@ -58,7 +58,7 @@ class CaseReader:
 
     def read(self, written: WrittenEval, defaults: Defaults) -> Case | None:
         """The case, or None; everything wrong with it is added to the findings of its file."""
-        written.findings.unknown_keys(written.place, written.fields, CASE_KEYS, written.severity)
+        _check_keys(written)
         fields, moved = _own_fields(written, defaults)
         self._take_id(written, fields, moved.get("id", written.at("id")))
         _check_labels(written, fields, moved)
@@ -235,6 +235,15 @@ class _History(Record):
             return written if written is None else datetime.fromisoformat(written).isoformat()
         except (TypeError, ValueError):
             raise ValueError("must be a date or a time such as 2024-01-20T14:00:00Z") from None
+
+
+def _check_keys(written: WrittenEval) -> None:
+    """The history of a case has known names; only its place is wrong."""
+    misplaced = [key for key in _History.model_fields if key in written.fields]
+    for key in misplaced:
+        written.add((key,), "belongs under `metadata`", severity=written.severity)
+    others = [key for key in written.fields if key not in misplaced]
+    written.findings.unknown_keys(written.place, others, CASE_KEYS, written.severity)
 
 
 def _check_history(written: WrittenEval) -> None:

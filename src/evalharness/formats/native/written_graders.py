@@ -98,6 +98,8 @@ class GraderReader:
         if spec.kind == "model" and self._prompt:
             spec = _with_prompt(spec, self._prompt)
         check_grader(origin.findings, origin.place, spec)
+        if _contains_nothing(spec):
+            origin.findings.add(origin.place, "an empty text matches every answer", severity="warning")
         return rebased_grader(spec, origin.prefix)
 
     @cached_property
@@ -176,6 +178,11 @@ class GraderReader:
             return _as_form(comparison(expected, spec.kind, spec.options), spec)
         origin.add(f"'{spec.kind}' does not look at `expected`; list it under `graders` instead")
         return None
+
+
+def _contains_nothing(spec: GraderSpec) -> bool:
+    value = spec.options.get("value") if isinstance(spec.options, Mapping) else spec.options
+    return spec.kind == "contains" and "" in (value if isinstance(value, list | tuple) else [value])
 
 
 def _with_prompt(spec: GraderSpec, prompt: str) -> GraderSpec:

@@ -31,7 +31,7 @@ from evalharness.graders.scorers import ANSWER_PATH
 from evalharness.stats.thresholds import reaches
 from evalharness.values.json_value import MISSING, Json
 
-OFF = "switched off: `enabled: true` lets a judge score"
+OFF = "switched off; set `enabled: true` to use it"
 
 
 class LlmJudgeOptions(JudgeOptions):
