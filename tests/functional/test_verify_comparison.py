@@ -113,6 +113,7 @@ def test_a_regression_check_needs_its_comparison(project: Path) -> None:
         "duration_s = duration_s + 100",
         "input_tokens = 7",
         "seed = seed + 1",
+        """grades = replace(grades, '"state":"pass"', '"state":"fail"')""",
     ],
 )
 def test_a_changed_row_of_the_baseline_is_found(project: Path, compared: str, change: str) -> None:

@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
@@ -48,6 +50,7 @@ METADATA = (
     "retry_failed",
 )
 ENDINGS = (".json", ".csv")
+GRADES = TypeAdapter(tuple[Grade, ...])
 
 
 async def verify_any(
@@ -221,6 +224,24 @@ def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
         reported, found = getattr(row, name), getattr(trial, name)
         if reported != found:
             yield Mismatch(figure=f"{_place(row)}.{name}", reported=reported, found=found)
+    yield from _unlike_grades(row, trial.grades)
+
+
+def _unlike_grades(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
+    """The grades in the row against those of its last attempt, field by field."""
+    place = f"{_place(row)}.grades"
+    try:
+        stored = GRADES.validate_json(row.grades)
+    except ValidationError:
+        yield Mismatch(figure=place, reported=row.grades, found=GRADES.dump_json(tuple(grades)).decode())
+        return
+    if len(stored) != len(grades):
+        yield Mismatch(figure=place, reported=len(stored), found=len(grades))
+        return
+    for number, (reported, found) in enumerate(zip(stored, grades, strict=True), 1):
+        for name, value in found:
+            if getattr(reported, name) != value:
+                yield Mismatch(figure=f"{place}.{number}.{name}", reported=getattr(reported, name), found=value)
 
 
 def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
