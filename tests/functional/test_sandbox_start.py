@@ -133,3 +133,17 @@ def test_too_many_open_files_are_not_an_answer(mode: str, folder: Path) -> None:
     assert set(states) == {"passed", "error"}, outcome.both
     assert states["error"] > 2, "otherwise nothing was tried"
     assert list((folder / "temporary").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandboxes run as that user")
+def test_root_that_may_not_use_folders_of_others_is_an_error_that_leaves_nothing_behind(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=f"{SUITE}  - {{id: a, input: x, {EXPECTS_1}}}", agent_sh="exit 1")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    lacks = "-dac_override,-dac_read_search"
+    machine = ["/usr/bin/setpriv", f"--bounding-set={lacks}", f"--inh-caps={lacks}"]
+    done = run_suite(GROUPS, tmp_path, machine=machine, env={"TMPDIR": str(temporary)})
+    assert done.code == 3, done.both
+    assert "this root may not use folders of other users" in done.both
+    assert "RecursionError" not in done.both
+    assert not list(temporary.iterdir())

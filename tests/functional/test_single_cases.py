@@ -119,7 +119,7 @@ def test_a_baseline_that_is_only_information_decides_nothing(tmp_path: Path) -> 
 
 
 def test_five_trials_all_lost_need_no_past_and_four_do(tmp_path: Path) -> None:
-    for trials, is_met in ((4, True), (5, False)):
+    for trials, is_met in ((4, None), (5, False)):
         folder = project(tmp_path / str(trials), trials=trials)
         with_baseline(folder)
         assert flips(run(folder, "--baseline", "default", wrong="a")) is is_met, trials
@@ -135,7 +135,22 @@ def test_a_case_lost_in_two_trials_is_named_and_left_to_the_statistics(tmp_path:
     done = run(folder, "--baseline", "default", wrong="a")
     [check] = [check for check in done.report["gate"]["checks"] if check["name"] == "flips"]
     said = "a always passed before and never now, in too few trials for this check"
-    assert (check["passed"], check["text"]["text"].startswith(said)) == (True, True), check["text"]["text"]
+    assert (check["passed"], check["text"]["text"].startswith(said)) == (None, True), check["text"]["text"]
+    shown = drive(folder, "gate", done.run_name, "--baseline", "default")
+    assert f"? undecided {said}" in " ".join(shown.out.split())
+
+
+def test_a_case_lost_in_too_few_trials_leaves_the_exit_code_to_the_regression_check(tmp_path: Path) -> None:
+    folder = project(tmp_path, "gate: {regression: {margin: 0.4}, inconclusive: fail}", trials=2)
+    with_baseline(folder)
+    done = run(folder, wrong="a")
+    assert {check["name"]: check["passed"] for check in done.report["gate"]["checks"]} == {
+        "regression": True,
+        "flips": None,
+    }
+    assert (done.code, done.report["verdict"]) == (0, "PASSED")
+    assert "every check that decides is met" in drive(folder, "show", done.run_name).out
+    assert drive(folder, "verify", done.run_name).code == 0
 
 
 def test_regressions_follows_the_same_rule_and_keeps_its_word(tmp_path: Path) -> None:

@@ -323,3 +323,25 @@ def test_a_row_without_a_figure_is_named(project: Path) -> None:
         first, second = drive(project, "verify", "table.json", "--trials", "2", "--json").json["rates"]
         assert (second["label"], second["possible"], second["text"]["text"]) == (label, None, "it has no figure")
         assert first["label"] in ("m", "retail")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "figure"),
+    [
+        (',"required":false', "", "trials.france#1.grades.2.required"),
+        ('"weight":3', '"weight":4', "trials.france#1.grades.1.weight"),
+        ('"required":false', '"required":"maybe"', "trials.france#1.grades"),
+    ],
+)
+def test_grades_in_a_row_are_those_of_its_attempts(project: Path, old: str, new: str, figure: str) -> None:
+    graders = "[{contains: Par, weight: 3}, {contains: is, required: false}]"
+    write(
+        project, graded_yaml=f"target: agent.py:answer\ntest_cases: [{{id: france, input: France, graders: {graders}}}]"
+    )
+    name = drive(project, "run", "graded.yaml", "--json").run_name
+    assert drive(project, "verify", name).code == 0
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        connection.execute("UPDATE trials SET grades = replace(grades, ?, ?) WHERE case_id = 'france'", (old, new))
+    done = drive(project, "verify", name)
+    assert done.code == 1, done.both
+    assert figure in done.out

@@ -113,6 +113,7 @@ def test_a_regression_check_needs_its_comparison(project: Path) -> None:
         "duration_s = duration_s + 100",
         "input_tokens = 7",
         "seed = seed + 1",
+        """grades = replace(grades, '"state":"pass"', '"state":"fail"')""",
     ],
 )
 def test_a_changed_row_of_the_baseline_is_found(project: Path, compared: str, change: str) -> None:
@@ -129,3 +130,40 @@ def test_a_changed_row_of_the_baseline_is_found(project: Path, compared: str, ch
     done = drive(project, "verify", compared)
     assert done.code == 1, done.both
     assert "baseline.trials.france#1" in done.out
+
+
+OF_BASELINE = "(SELECT seq FROM runs WHERE id = ?)"
+
+
+def change_store(project: Path, statement: str, run_id: str) -> None:
+    [store] = project.rglob("*.db")
+    with closing(sqlite3.connect(store)) as database, database:
+        assert database.execute(statement, (run_id,)).rowcount > 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        (f"DELETE FROM trials WHERE run_seq = {OF_BASELINE}", ""),
+        ("UPDATE runs SET finished_at = NULL WHERE id = ?", ".finished_at"),
+        ("UPDATE runs SET finished_at = '2999-01-01T00:00:00+00:00' WHERE id = ?", ".finished_at"),
+    ],
+)
+def test_a_baseline_that_is_there_but_cannot_be_used_differs(
+    project: Path, compared: str, statement: str, named: str
+) -> None:
+    before = drive(project, "show", compared, "--json").report["comparison"]["old"]
+    change_store(project, statement, before["run_id"])
+    done = drive(project, "verify", compared)
+    assert done.code == 1, done.both
+    assert "DIFFERS" in done.out
+    assert f"baseline {before['run_name']}{named}" in done.out
+
+
+def test_a_baseline_that_was_removed_is_not_checked(project: Path, compared: str) -> None:
+    before = drive(project, "show", compared, "--json").report["comparison"]["old"]["run_name"]
+    drive(project, "baseline", compared)
+    assert drive(project, "runs", "rm", before).code == 0
+    done = drive(project, "verify", compared)
+    assert done.code == 0, done.both
+    assert "of the comparison: p-values" in done.out.partition("not checked:")[2]

@@ -8,6 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
@@ -48,6 +50,7 @@ METADATA = (
     "retry_failed",
 )
 ENDINGS = (".json", ".csv")
+GRADES = TypeAdapter(tuple[Grade, ...])
 
 
 async def verify_any(
@@ -121,11 +124,14 @@ def _verify_run(context: Context, reference: str) -> Verified:
     assert recomputed is not None, "just made"
     kept = store.outline(run.id).report or recomputed
     baselines = _baselines_of(kept, run, store)
-    compared = _compared_again(kept, run, baselines, store) if baselines else None
+    unusable = list(_unfinished(baselines, run))
+    compared = None if unusable or not baselines else _compared_again(kept, run, baselines, store)
+    if isinstance(compared, Mismatch):
+        unusable, compared = [compared], None
     figures = verify_report(kept, store.outcomes(run.id), _as_judged(run, context.today), compared)
     about = verify_records(kept.metadata, recomputed.metadata, METADATA, "metadata")
-    odd = [*_odd_rows(store, run), *_odd_keys(kept, run)]
-    for baseline in baselines if compared is not None else ():
+    odd = [*unusable, *_odd_rows(store, run), *_odd_keys(kept, run)]
+    for baseline in baselines:
         odd += [wrong.model_copy(update={"figure": f"baseline.{wrong.figure}"}) for wrong in _odd_rows(store, baseline)]
     return figures.model_copy(
         update={
@@ -154,27 +160,35 @@ def _as_judged(run: Run, today: date) -> Suite:
 
 
 def _baselines_of(kept: Report, run: Run, store: Store) -> list[Run]:
-    """The runs it was compared with; none where one was no run of the store, or is gone or was resumed since."""
+    """The runs it was compared with; none where one was no run of the store, or is gone."""
     reported = kept.comparison
     if reported is None or run.finished_at is None or not (reported.old.source or "baseline ").startswith("baseline "):
         return []
     try:
-        baselines = [store.find_run(each.run_id) for each in reported.before]
-    except UsageError:  # gone
+        return [store.find_run(each.run_id) for each in reported.before]
+    except UnknownName:  # gone
         return []
-    is_resumed = any(each.finished_at is None or each.finished_at > run.finished_at for each in baselines)
-    return [] if is_resumed else baselines
 
 
-def _compared_again(kept: Report, run: Run, baselines: Sequence[Run], store: Store) -> Comparison | None:
+def _unfinished(baselines: Sequence[Run], run: Run) -> Iterator[Mismatch]:
+    """Baselines that had not come to their end when the run was compared with them, or were resumed since."""
+    for baseline in baselines:
+        if baseline.finished_at is None or (run.finished_at and baseline.finished_at > run.finished_at):
+            figure = f"baseline {baseline.name}.finished_at"
+            yield Mismatch(figure=figure, reported=f"until {run.finished_at}", found=baseline.finished_at)
+
+
+def _compared_again(kept: Report, run: Run, baselines: Sequence[Run], store: Store) -> Comparison | Mismatch:
+    """Where nothing can be compared any more, what was reported and why it cannot be."""
     assert kept.comparison is not None and run.finished_at is not None, "it was compared when it came to its end"
-    first, *others = (_from_rows(each, kept.comparison.old.source, store) for each in baselines)
     try:
+        first, *others = (_from_rows(each, kept.comparison.old.source, store) for each in baselines)
         found = replace(first, others=tuple(others))
         again = compare_with(found, kept, run.suite.gate or Gate(), date.fromisoformat(run.finished_at[:10]))
         return again if kept.comparison.flips is None else flips_again(again, kept.comparison.flips)
-    except UsageError:  # nothing is left to compare: then what the report says of itself is checked
-        return None
+    except UsageError as error:
+        names = ", ".join(each.name for each in baselines)
+        return Mismatch(figure=f"baseline {names}", reported=kept.comparison.verdict, found=error.message)
 
 
 def _from_rows(baseline: Run, source: str, store: Store) -> FoundReport:
@@ -210,6 +224,24 @@ def _unlike(row: Outcome, trial: Trial) -> Iterator[Mismatch]:
         reported, found = getattr(row, name), getattr(trial, name)
         if reported != found:
             yield Mismatch(figure=f"{_place(row)}.{name}", reported=reported, found=found)
+    yield from _unlike_grades(row, trial.grades)
+
+
+def _unlike_grades(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:
+    """The grades in the row against those of its last attempt, field by field."""
+    place = f"{_place(row)}.grades"
+    try:
+        stored = GRADES.validate_json(row.grades)
+    except ValidationError:
+        yield Mismatch(figure=place, reported=row.grades, found=GRADES.dump_json(tuple(grades)).decode())
+        return
+    if len(stored) != len(grades):
+        yield Mismatch(figure=place, reported=len(stored), found=len(grades))
+        return
+    for number, (reported, found) in enumerate(zip(stored, grades, strict=True), 1):
+        for name, value in found:
+            if getattr(reported, name) != value:
+                yield Mismatch(figure=f"{place}.{number}.{name}", reported=getattr(reported, name), found=value)
 
 
 def _odd_trial(row: Outcome, grades: Sequence[Grade]) -> Iterator[Mismatch]:

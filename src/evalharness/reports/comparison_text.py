@@ -268,6 +268,8 @@ def _shows(found: Difference) -> str:
     units = "clusters" if "cluster" in found.interval_method else "cases"
     helped_by_trials = is_rate and units == "cases" and not found.method.startswith("sign-flip")
     more = "cases or trials" if helped_by_trials else units
+    if found.unit == "points" and found.value <= -1 + SAME:
+        return f"too few {units} to tell this from chance, more {more} would help"
     if found.unit == "points":
         none = f"{none} with this power, not even if every trial failed"
     return f"{none}: too few {units} that could get worse, more {more} would help"

@@ -57,7 +57,10 @@ def _lines(gate: GateResult) -> Iterator[list[Part]]:
     for note in gate.notes:
         yield [(say(note), "dim")]
     counts = ", which counts as passed here" if (gate.verdict, gate.exit_code) == ("INCONCLUSIVE", 0) else ""
-    yield [(gate.verdict, f"bold {COLOURS[gate.verdict]}"), f"  {MEANING[gate.verdict]}{counts}"]
+    meaning = MEANING[gate.verdict]
+    if gate.verdict == "PASSED" and any(check.passed is None for check in gate.checks):
+        meaning = "every check that decides is met"
+    yield [(gate.verdict, f"bold {COLOURS[gate.verdict]}"), f"  {meaning}{counts}"]
 
 
 def _mark(check: GateCheck) -> tuple[str, str]:

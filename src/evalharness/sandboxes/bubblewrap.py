@@ -81,8 +81,11 @@ class Bubblewrap(Sandbox, SandboxSession):
             self._groups = Cgroups.find() if self.options.control_groups else None
             self._filter = filter_program()
             self._system = bubblewrap_command.system_flags()
-            with tempfile.TemporaryDirectory(prefix="evalharness-") as folder:
+            folder = tempfile.mkdtemp(prefix="evalharness-")
+            try:
                 await self._run(ProcessRequest(("/usr/bin/true",), folder, {}))
+            finally:
+                Path(folder).rmdir()  # empty, and works even if root may not look inside
             self._is_open = True
 
     @asynccontextmanager

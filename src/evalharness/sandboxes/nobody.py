@@ -22,7 +22,8 @@ DROP = ("/usr/bin/setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-g
 def give_away(folder: Path) -> None:
     """Make nobody the owner of everything in the folder, of links but not of their targets.
 
-    Paths too long to be named are skipped; only nobody itself can have created them.
+    Paths too long to be named are skipped; only nobody itself can have created them. Raises SandboxUnavailable if this
+    locks the harness itself out.
     """
     folders = [str(folder)]
     for current in folders:
@@ -34,6 +35,11 @@ def give_away(folder: Path) -> None:
                         folders.append(entry.path)
                     else:
                         os.chown(entry.path, NOBODY, NOBODY, follow_symlinks=False)
+    if not os.access(folder, os.R_OK | os.W_OK):
+        raise SandboxUnavailable(
+            "root's sandboxes run as the user nobody, and this root may not use folders of other users",
+            hint="run the harness with the capability CAP_DAC_OVERRIDE, or as an ordinary user",
+        )
 
 
 def check_readable(path: Path) -> None:

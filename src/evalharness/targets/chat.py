@@ -38,7 +38,7 @@ class ChatOptions(ModelOptions):
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise ValueError(f"is not a JSON Schema: {str(error).splitlines()[0]}") from None
         if (reference := circular_reference(schema)) is not None:
-            raise ValueError(f"says nothing: $ref: '{reference}' leads back to itself")
+            raise ValueError(f"says nothing: the reference '{reference}' leads back to itself")
         return schema
 
 

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_ANCHORS = ("$anchor", "$dynamicAnchor")
 _LISTS_IN_PLACE = ("allOf", "anyOf", "oneOf")
 _IN_PLACE = ("not", "if", "then", "else")
 _MAPPINGS_IN_PLACE = ("dependentSchemas", "dependencies")
 
 
 def circular_reference(schema: Any) -> str | None:
-    """The first `$ref` that leads back to itself, such as `{$ref: '#'}`, without descending into the value."""
+    """The first reference that leads back to itself, such as `{$ref: '#'}`, without descending into the value."""
     done: set[int] = set()
     for start in _mappings(schema):
         path: list[tuple[int, str, Iterator[tuple[str, Any]]]] = []
@@ -47,10 +49,8 @@ def _mappings(value: Any) -> Iterator[dict[str, Any]]:
 
 def _in_place(node: dict[str, Any], schema: Any) -> Iterator[tuple[str, Any]]:
     """The schemas that apply to the same part of a value as `node`, each with the reference that leads to it."""
-    reference = node.get("$ref")
-    found: list[tuple[str, Any]] = []
-    if isinstance(reference, str):
-        found.append((reference, _resolved(reference, schema)))
+    references = [each for name in _REFERENCES if isinstance(each := node.get(name), str)]
+    found: list[tuple[str, Any]] = [(each, _resolved(each, schema)) for each in references]
     for name in _LISTS_IN_PLACE:
         listed = node.get(name)
         found += [("", each) for each in listed] if isinstance(listed, list | tuple) else []
@@ -62,15 +62,18 @@ def _in_place(node: dict[str, Any], schema: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _resolved(reference: str, schema: Any) -> Any:
-    """The target of a JSON pointer in the same document; None for other references."""
+    """The target of a JSON pointer or an anchor in the same document; None for other references."""
     start, _, pointer = reference.partition("#")
     own = (
         schema.get("$id", "").partition("#")[0]
         if isinstance(schema, dict) and isinstance(schema.get("$id"), str)
         else ""
     )
-    if start not in ("", own) or (pointer and not pointer.startswith("/")):
+    if start not in ("", own):
         return None
+    if pointer and not pointer.startswith("/"):
+        anchored = (each for each in _mappings(schema) if pointer in map(each.get, _ANCHORS))
+        return next(anchored, None)
     value = schema
     for part in unquote(pointer).split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")

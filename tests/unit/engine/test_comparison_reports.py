@@ -491,9 +491,10 @@ def test_an_interval_of_these_cases_leaves_out_0_just_where_the_test_finds_a_los
     assert (rate.these_cases is not None and rate.these_cases[1] < 0) == (rate.verdict == "REGRESSION")
 
 
-def test_one_trial_that_differs_is_said_to_favour_either_run_equally_often() -> None:
+@pytest.mark.parametrize("metric", ["pass_rate", "score"])
+def test_one_trial_that_differs_is_said_to_favour_either_run_equally_often(metric: str) -> None:
     old, new = report(*alike(20, 1, 1)), report(*alike(19, 1, 1, first=1), case("c0", 1, 0))
-    said = say(compared(old, new).why)
+    said = say(compared(old, new, metrics=(metric,)).why)
     assert "one trial differs, and by chance it favours either run equally often" in said
     assert "of 100 runs" not in said
 

@@ -109,8 +109,16 @@ def test_a_loss_of_everything_is_not_said_to_be_no_drop() -> None:
     """Three of three cases broke: that is a drop, but chance causes it too often."""
     lines = shown(compared(report(*alike(3, 1, 1)), report(*alike(3, 1, 0))))
     assert "-100 points" in line(lines, "pass rate")
-    assert "no drop at all" not in "".join(lines)
-    assert any(NOT_EVEN in each for each in lines)
+    assert NOT_EVEN not in "".join(lines), "every trial failed"
+    assert any("too few cases to tell this from chance, more cases or trials would help" in each for each in lines)
+
+
+def test_a_single_case_that_lost_every_trial_is_not_called_undetectable() -> None:
+    lost = compared(report(*alike(1, 2, 2)), report(*alike(1, 2, 0)))
+    text = "".join(shown(lost)) + baseline_line(lost)
+    assert "-100 points" in text
+    assert "can be detected" not in text
+    assert "too few cases to tell this from chance" in text
 
 
 def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:

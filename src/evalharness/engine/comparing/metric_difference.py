@@ -191,6 +191,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (
     found = _interval(observed, rule)
     tested = sign_flip(observed.steps)
     least = 0.5 ** sum(score > 0 for score in before)
+    says_more = _say_more_than_passes(pairs, runs)
     spread = _spread_of_figures([pair for pair, _, _ in scored], runs, attrgetter("whole_score"), weights)
     if spread is not None:
         tested, found = larger(tested, one_more_run(spread)), wider(found, spread)
@@ -204,8 +205,9 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (
             **_difference_fields([pair for pair, _, _ in scored], found, tested),
         ),
         least,
-        observed.figures(math.inf if _say_more_than_passes(pairs, runs) else _least_trials(pairs)),
+        observed.figures(math.inf if says_more else _least_trials(pairs)),
         spread=spread,
+        is_one_trial=not says_more and _differ_by_one_trial(table_rows(pairs)),
     )
 
 

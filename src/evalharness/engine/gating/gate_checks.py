@@ -227,18 +227,21 @@ def _strict_flips(comparison: Comparison) -> GateCheck:
 
 
 def flips_check(comparison: Comparison, flips: Flips) -> GateCheck:
+    """Undecided where a case is lost in too few trials: that leaves the gate to its other checks."""
     judged = {*flips.cases, *flips.excused}
+    too_few = [case.case_id for case in lost_cases(comparison) if case.case_id not in judged]
+    passed = _passed(flips.cases, too_few)
     trials = {change.case_id: min(change.old_trials, change.new_trials) for change in comparison.cases}
     text = finding(
         "gate.flips",
-        SEVERITIES[not flips.cases],
+        SEVERITIES[passed],
         lost=_listed(flips.cases),
         excused=_listed(flips.excused),
-        too_few=_listed(case.case_id for case in lost_cases(comparison) if case.case_id not in judged),
+        too_few=_listed(too_few),
         single=any(trials.get(id_) == 1 for id_ in flips.cases),
         left_out=comparison.left_out,
     )
-    return GateCheck(name="flips", passed=not flips.cases, text=text, cases=flips.cases)
+    return GateCheck(name="flips", passed=passed, text=text, cases=flips.cases)
 
 
 def _as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
@@ -262,8 +265,10 @@ def _as_decided(check: GateCheck, sequential: SequentialResult) -> GateCheck:
 
 
 def gate_verdict(checks: Sequence[GateCheck]) -> GateVerdict:
+    """`flips` only ever fails a gate: what it leaves undecided, the check for a regression decides."""
     if not all(check.computable for check in checks):
         return "INVALID"
     if any(check.passed is False for check in checks):
         return "FAILED"
-    return "INCONCLUSIVE" if any(check.passed is None for check in checks) else "PASSED"
+    is_open = any(check.passed is None and check.name != "flips" for check in checks)
+    return "INCONCLUSIVE" if is_open else "PASSED"
