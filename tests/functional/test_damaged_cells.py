@@ -148,6 +148,11 @@ def test_no_command_believes_what_cannot_be_there(sound: Project, column: str, k
         ("trials SET state = 'weird'", "show", "state of trial 0 of case a of run RUN is 'weird'"),
         ("trials SET score = 'abc'", "verify", "score of trial 0 of case a of run RUN is 'abc'"),
         ("trials SET grades = '[[['", "verify", "grades of trial 0 of case a of run RUN is '[[['"),
+        (
+            """trials SET grades = '[{"grader":"e","kind":"e","state":"pass","weight":"much"}]'""",
+            "verify",
+            "grades of trial 0 of case a of run RUN is ",
+        ),
         ("runs SET planned = 'x'", "resume", "planned of run RUN is 'x'"),
         ("runs SET planned = 5", "runs", "run RUN has 4 trials, not the 5 that were planned"),
         ("runs SET report = '{}'", "runs", "report of run RUN is '{}'"),

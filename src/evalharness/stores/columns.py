@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from evalharness.domain.grade import Judging
+from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.trial import TRIAL_STATES, Cause
 from evalharness.errors import Hint, StoreError
 from evalharness.values.text import head
@@ -23,6 +23,7 @@ _LONGEST_QUOTE = 40
 _MOST = 1e15
 """No time and no cost is longer or higher."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?")
+_GRADES = TypeAdapter(tuple[Grade, ...])
 _JUDGINGS = TypeAdapter(tuple[Judging, ...])
 
 
@@ -46,10 +47,10 @@ class _Column(NamedTuple):
 
 def _are_grades(text: str) -> bool:
     try:
-        grades = from_json(text)
+        _GRADES.validate_json(text)
     except ValueError:
         return False
-    return isinstance(grades, list) and all(isinstance(grade, dict) and "state" in grade for grade in grades)
+    return True
 
 
 def _are_judgings(text: str) -> bool:
