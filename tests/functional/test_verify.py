@@ -330,7 +330,6 @@ def test_a_row_without_a_figure_is_named(project: Path) -> None:
     [
         (',"required":false', "", "trials.france#1.grades.2.required"),
         ('"weight":3', '"weight":4', "trials.france#1.grades.1.weight"),
-        ('"required":false', '"required":"maybe"', "trials.france#1.grades"),
     ],
 )
 def test_grades_in_a_row_are_those_of_its_attempts(project: Path, old: str, new: str, figure: str) -> None:
