@@ -101,7 +101,7 @@ sandbox_option = option(
     metavar="NAME",
     default="bubblewrap",
     show_default=True,
-    help="Where untrusted code is run: bubblewrap, the name of a plug-in, or none: on this machine, unprotected.",
+    help="Where to run untrusted code: bubblewrap, the name of a plug-in, or none: on this machine, unprotected.",
 )
 scorer_option = option(
     "--scorer",
