@@ -5,9 +5,11 @@ A text is cleaned before it is cut or coloured, so that neither half a secret no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, TypeAlias
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -16,8 +18,16 @@ from evalharness.reports.wording import harmless, one_line
 
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
-
-
+MARKS: dict[str, tuple[str, str]] = {
+    "passed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "flaky": ("~", "yellow"),
+    "error": ("!", "magenta"),
+    "skipped": ("–", "bright_black"),
+    "awaiting": ("?", "blue"),
+    "pending": ("·", "bright_black"),
+}
+"""The mark and the colour of each state, the same wherever a state is shown; flaky is a mark, not a state."""
 LABEL_WIDTH = 13
 
 
@@ -39,6 +49,19 @@ class Screen:
     def say(self, *parts: Part) -> None:
         self.console.print(Text.assemble(*map(self._styled, parts)), soft_wrap=True)
 
+    def entry(self, head: Sequence[Part], *parts: Part) -> None:
+        """A head, and beside it a text that is wrapped by words: its further lines begin where its first one does.
+
+        Words, numbers and paths are never split; elsewhere than on a terminal nothing is wrapped.
+        """
+        first = Text.assemble(*map(self._styled, head))
+        room = max(20, self.console.width - first.cell_len)
+        text = Text.assemble(*map(self._styled, parts))
+        for number, line in enumerate(text.divide(_line_starts(text.plain, room))):
+            line.rstrip()
+            begin = Text(" " * first.cell_len) if number else first
+            self.console.print(Text.assemble(begin, line), soft_wrap=True)
+
     def line(self, label: str, text: str, small: str = "") -> None:
         """`small` is for those who want to know exactly: it stands dimmed behind the text."""
         self.labelled(label, text, (f"   {small}" if text and small else small, "dim"))
@@ -59,6 +82,17 @@ class Screen:
     def _styled(self, part: Part) -> Text:
         text, style = (part, "") if isinstance(part, str) else part
         return Text(self.clean(text), style=style)
+
+
+def _line_starts(text: str, room: int) -> list[int]:
+    """Where the second and all further lines of a text begin that has so many columns: always at a word."""
+    starts, used = [], 0
+    for word in re.finditer(r"\S+\s*", text):
+        if used and used + cell_len(word[0].rstrip()) > room:
+            starts.append(word.start())
+            used = 0
+        used += cell_len(word[0])
+    return starts
 
 
 class PipeConsole(Console):
