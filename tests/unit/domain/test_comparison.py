@@ -39,5 +39,13 @@ def test_a_difference_knows_what_limits_it_and_an_earlier_one_is_read_as_such(
     assert Comparison.model_validate(written) == found
 
 
+def test_the_formula_that_earlier_reports_have_among_the_words_is_read_apart() -> None:
+    few = "least margin of so few clusters"
+    formula = "1 - (1 - level)^(1/clusters of equal weight)"
+    written = {"metric": "score", "old": 1.0, "new": 1.0, "value": 0.0}
+    read = Difference.model_validate({**written, "interval_method": f"{few}, {formula}, wider than Student's t"})
+    assert (read.interval_method, read.interval_formula) == (f"{few}, wider than Student's t", formula)
+
+
 def test_what_compares_no_case_is_limited_by_nothing() -> None:
     assert Difference.model_validate({"metric": "score", "old": None, "new": None, "value": 0.0}).limited_by == ""
