@@ -95,7 +95,7 @@ def _by_cases(undecided: Undecided) -> Finding:
     if copies is None:
         return finding("settle.too_many_cases", most=max(number, MOST_CASES), now=number)
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
-    meaning = {"now": number, "verdict": decided, "lacks": undecided.lacks(decided)}
+    meaning = {"now": number, "verdict": decided, "lacks": undecided.lacks(decided), "unit": undecided.found.unit}
     if now < number:  # a part of a cluster is not like it
         clusters = {"clusters": copies * now, "clusters_now": now}
         return finding("settle.more_clusters", cases=copies * number, **clusters, **meaning)
