@@ -209,7 +209,6 @@ def _meaning(verdict: str, lacks: str | None, unit: str) -> str:
 
 
 def more_cases(cases: int, now: int, verdict: str, lacks: str | None, unit: str = "points") -> str:
-    """Earlier reports do not say the unit."""
     return f"about {cases:,} cases like these (now {now:,}) {_meaning(verdict, lacks, unit)}"
 
 
