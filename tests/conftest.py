@@ -7,6 +7,7 @@ import gc
 import inspect
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture
-def import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def import_path() -> Iterator[None]:
     """Modules that a test makes importable are removed after it."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    former = [*sys.path]
+    yield
+    sys.path[:] = former
+
+
+@pytest.fixture
+def temporary(tmp_path: Path) -> Iterator[Path]:
+    """The folder in which this process makes temporary ones: an empty one of the test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    former, tempfile.tempdir = tempfile.tempdir, str(folder)
+    yield folder
+    tempfile.tempdir = former
 
 
 @pytest.fixture

@@ -25,7 +25,13 @@ P: Any
 P, F, E, S, A = "passed", "failed", "error", "skipped", "awaiting"
 TODAY = date(2026, 11, 16)
 # What does not follow from trials: what the suite itself says, and how long the harness took.
-BELIEVED = ("metadata/duration_seconds", "metadata/case_threshold", "metadata/max_error_rate", "/weight")
+BELIEVED = (
+    "metadata/duration_seconds",
+    "metadata/case_threshold",
+    "metadata/max_error_rate",
+    "metadata/format",
+    "/weight",
+)
 
 # Sentences repeat what is found elsewhere; the limits of a gate are accepted as they are.
 UNCHECKED = ("why", "settle", "notes", "not_compared", "recommendations", "asked")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -399,7 +398,9 @@ def test_every_grader_is_under_this_contract() -> None:
 @pytest.mark.parametrize("kind", sorted(ENTRIES))
 class TestEveryGrader(GraderContract):
     @pytest.fixture(autouse=True)
-    def _in_a_folder_with_a_judge(self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _in_a_folder_with_a_judge(
+        self, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, import_path: None
+    ) -> None:
         if kind == "semantic_similarity":
             need_wordllama()
         self.entry = ENTRIES[kind]
@@ -409,7 +410,6 @@ class TestEveryGrader(GraderContract):
         (tmp_path / "scorer.py").write_text(SCORER)
         (tmp_path / "judge.yaml").write_text(JUDGE_SCRIPT)
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "path", [*sys.path])
 
     def build(self, services: Services) -> Grader:
         return registry.build_grader(GraderSpec.model_validate(self.entry.long), services)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -313,17 +314,22 @@ class Keeping(Target):
         return self.given
 
 
-def test_the_transcript_of_a_plug_in_is_plain_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalharness import registry
+class Slow(Grader):
+    """A plug-in grader that looks at the answer when that has been changed."""
 
-    class Slow(Grader):
-        async def grade(self, context: GradeContext) -> Grade:
-            await asyncio.sleep(0.01)
-            return Grade.of(context.text == '{"n":[1]}' and type(context.output["n"][0]) is int, reason=context.text)
+    async def grade(self, context: GradeContext) -> Grade:
+        await asyncio.sleep(0.01)
+        return Grade.of(context.text == '{"n":[1]}' and type(context.output["n"][0]) is int, reason=context.text)
 
-    load = registry.load
-    own = {"keeping": Keeping, "slow": Slow}
-    monkeypatch.setattr(registry, "load", lambda role, name: own.get(name) or load(role, name))
+
+@pytest.mark.usefixtures("import_path")
+def test_the_transcript_of_a_plug_in_is_plain_too(tmp_path: Path) -> None:
+    information = tmp_path / "odd-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    parts = f"[evalharness.targets]\nkeeping = {__name__}:Keeping\n[evalharness.graders]\nslow = {__name__}:Slow\n"
+    (information / "entry_points.txt").write_text(parts)
+    sys.path.append(str(tmp_path))
     case = Case.model_validate({"id": "a", "input": "x", "graders": [{"slow": {}}]})
     [trial] = evaluate(Suite(name="s", cases=(case,)), TargetSpec(kind="keeping", options={}), store=":memory:").trials
     assert (trial.state, trial.output) == ("passed", {"n": [1]}), trial.reason

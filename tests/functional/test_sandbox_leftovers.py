@@ -7,7 +7,6 @@ import os
 import pickle
 import secrets
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,9 +121,6 @@ def test_a_harness_killed_with_9_leaves_nothing_that_the_next_one_does_not_remov
 
 
 @pytest.mark.parametrize("box", IN_THIS_PROCESS, indirect=True)
-def test_no_folder_is_left(box: Isolated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+def test_no_folder_is_left(box: Isolated, temporary: Path) -> None:
     box.shell("true")
     assert list(temporary.iterdir()) == []

@@ -135,8 +135,9 @@ def test_too_many_open_files_are_not_an_answer(mode: str, folder: Path) -> None:
     assert list((folder / "temporary").iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's sandboxes run as that user")
 def test_root_that_may_not_use_folders_of_others_is_an_error_that_leaves_nothing_behind(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        missing("root", "run the tests as root: an ordinary user's sandboxes run as that user")
     write(tmp_path, suite_yaml=f"{SUITE}  - {{id: a, input: x, {EXPECTS_1}}}", agent_sh="exit 1")
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -260,6 +260,26 @@ def test_what_the_suite_says_of_a_case_is_checked(project: Path, column: str, fo
     assert f"cases.{cases['case_id'][0]}.{column}" in drive(project, "verify", name).out
 
 
+@pytest.mark.parametrize("is_earlier", [True, False])
+def test_only_a_report_from_before_there_was_a_figure_may_lack_it(project: Path, is_earlier: bool) -> None:
+    name = drive_run(project, "-o", "report.json").run_name
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        report, cases = (
+            json.loads(unpack(body)) for body in connection.execute("SELECT report, cases FROM runs").fetchone()
+        )
+        assert report["summary"].pop("by_difficulty").keys() == {"hard"}
+        assert "hard" in cases.pop("difficulty")
+        if is_earlier:
+            del report["metadata"]["format"]
+        bodies = [json.dumps(body).encode() for body in (report, cases)]
+        connection.execute("UPDATE runs SET report = ?, cases = ?", bodies)
+    done = drive(project, "verify", name)
+    assert done.code == (0 if is_earlier else 1), done.both
+    assert ("an earlier version did not report yet (by_difficulty, difficulty)" in done.out) == is_earlier
+    assert ("cases.peru.difficulty" in done.out) != is_earlier
+    assert ("summary.by_difficulty.hard.total" in done.out) != is_earlier
+
+
 def test_cases_that_are_gone_are_reported_as_not_checked(project: Path) -> None:
     name = drive_run(project, "-o", "report.json").run_name
     assert "which are not kept" not in drive(project, "verify", name).out

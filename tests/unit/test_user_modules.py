@@ -169,11 +169,15 @@ def test_the_same_folder_at_the_same_time_is_imported_twice(tmp_path: Path) -> N
         assert ours.helper is not theirs.helper
 
 
-@pytest.mark.parametrize("writes_bytecode", [True, False])
-def test_code_edited_within_the_same_second_is_imported_again(
-    writes_bytecode: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "dont_write_bytecode", not writes_bytecode)
+@pytest.fixture(params=[True, False], ids=["writing bytecode", "without bytecode"])
+def _bytecode(request: pytest.FixtureRequest) -> Iterator[None]:
+    former, sys.dont_write_bytecode = sys.dont_write_bytecode, not request.param
+    yield
+    sys.dont_write_bytecode = former
+
+
+@pytest.mark.usefixtures("_bytecode")
+def test_code_edited_within_the_same_second_is_imported_again(tmp_path: Path) -> None:
     said = []
     for word in ("one", "two", "six"):
         write(tmp_path, {"agent.py": "import helper\nSAID = helper.SAID", "helper.py": f"SAID = {word!r}"})

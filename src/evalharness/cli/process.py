@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -199,14 +199,18 @@ def reserved_stdout() -> Iterator[TextIO]:
     os.dup2(2, 1)
     stream = os.fdopen(os.dup(real), "w", encoding="utf-8", errors="replace")
     try:
-        yield stream
-        stream.flush()
-    except BaseException:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        os.dup2(real, 1)
-        raise
+        with ExitStack() as undo:
+            undo.callback(_give_back_stdout, real)
+            yield stream
+            stream.flush()
+            undo.pop_all()
     finally:
         with suppress(OSError):  # what could not be written was reported when it was flushed
             stream.close()
         os.close(real)
+
+
+def _give_back_stdout(real: int) -> None:
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os.dup2(real, 1)

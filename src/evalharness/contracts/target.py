@@ -48,7 +48,7 @@ class Task(Protocol):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment of this run; functions in this process use it instead of `os.environ`."""
+        """The environment of this run; functions in this process use it instead of that of the process."""
         ...
 
     @property

@@ -6,6 +6,7 @@ The old side may be several runs. Everywhere: new minus old, so a negative value
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
 """Of one metric."""
 ComparisonVerdict = Change | Literal["IMPROVEMENT"]
 """Of all of them: IMPROVEMENT is NO REGRESSION, and more."""
+_FORMULA = re.compile(r", (1 - \(1 - level\)\^\(1/[a-z ]+\))")
 KEPT_CASES = 1000
 """So many of the cases that changed are stored with a report, the worst first."""
 
@@ -64,6 +66,8 @@ class Difference(Record):
     method: str = ""
     interval_method: str = ""
     interval_formula: str = ""
+    limited_by: Literal["", "cases", "trials", "clusters", "runs"] = ""
+    """What more of would let it show smaller losses: `trials` is cases or trials, `runs` is runs of the baseline."""
     these_cases: tuple[float, float] | None = None
     """An interval for the compared cases alone, at level 1 − 2·alpha: 0 is outside just where the test finds a change.
 
@@ -87,6 +91,30 @@ class Difference(Record):
     gated: bool = False
     verdict: Change = "INCONCLUSIVE"
     why: MaybeFinding = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_formula(cls, written: Any) -> Any:
+        """Earlier reports have the formula among the words of the method."""
+        method = written.get("interval_method") if isinstance(written, Mapping) else None
+        if not isinstance(method, str) or not (formula := _FORMULA.search(method)):
+            return written
+        return {**written, "interval_method": _FORMULA.sub("", method), "interval_formula": formula[1]}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_limit(cls, written: Any) -> Any:
+        """Earlier reports say in the words of their methods alone what limits them."""
+        if not isinstance(written, Mapping) or "limited_by" in written or not written.get("n_cases"):
+            return written
+        method, interval_method = str(written.get("method", "")), str(written.get("interval_method", ""))
+        is_rate = written.get("metric") in ("pass_rate", "critical")
+        limited_by = "trials" if is_rate and not method.startswith("sign-flip") else "cases"
+        if "cluster" in interval_method:
+            limited_by = "clusters"
+        if is_rate and "Student's t of one run" in method:
+            limited_by = "runs"
+        return {**written, "limited_by": limited_by}
 
     @property
     def ends(self) -> tuple[float, float]:

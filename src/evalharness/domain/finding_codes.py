@@ -174,6 +174,7 @@ Code: TypeAlias = Literal[
     "believed.grades",
     "believed.histories",
     "believed.lacking",
+    "believed.later_figures",
     "believed.seeds",
     "believed.unjudged_durations",
     "believed.baseline_runs",

@@ -137,6 +137,10 @@ class SlowTrial(Record):
     duration_s: float
 
 
+REPORT_FORMAT = 1
+"""Raised by a version whose reports have further figures; see `engine/verifying/verified_report.py: FIGURES_SINCE`."""
+
+
 class RunMetadata(Record):
     suite_name: str
     run_id: str
@@ -154,6 +158,8 @@ class RunMetadata(Record):
     """Whether a later answer counts for states and pass rate; pass@k, pass^k and comparisons follow the first."""
     sequential: bool = False
     """Whether the run was allowed to stop early: its figures are never pooled with those of a fixed number."""
+    format: Annotated[int, Field(ge=0, le=REPORT_FORMAT)] = 0
+    """The `REPORT_FORMAT` of the version that wrote it; 0 in reports that were written before it was reported."""
 
 
 class Recommendation(Record):

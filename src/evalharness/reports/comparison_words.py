@@ -202,18 +202,21 @@ def more_trials(times: int, now: int | None) -> str:
     return f"{often} as many trials per case in both runs{size} would show a REGRESSION, if the drop stays the same"
 
 
-def _meaning(verdict: str, lacks: str | None) -> str:
-    text = f"would show {verdict}, if nothing else changes"
+def _meaning(verdict: str, lacks: str | None, unit: str) -> str:
+    loss = f"the {'rise' if unit == 'ratio' else 'drop'} stays the same"
+    text = f"would show {verdict}, if {loss if verdict == 'REGRESSION' else 'nothing else changes'}"
     return f"{text} and no trial lacks its {lacks}" if lacks else text
 
 
-def more_cases(cases: int, now: int, verdict: str, lacks: str | None) -> str:
-    return f"about {cases:,} cases like these (now {now:,}) {_meaning(verdict, lacks)}"
+def more_cases(cases: int, now: int, verdict: str, lacks: str | None, unit: str = "points") -> str:
+    return f"about {cases:,} cases like these (now {now:,}) {_meaning(verdict, lacks, unit)}"
 
 
-def more_clusters(cases: int, clusters: int, clusters_now: int, now: int, verdict: str, lacks: str | None) -> str:
+def more_clusters(
+    cases: int, clusters: int, clusters_now: int, now: int, verdict: str, lacks: str | None, unit: str = "points"
+) -> str:
     size = f"in {clusters:,} clusters (now {now:,} in {clusters_now:,})"
-    return f"about {cases:,} cases like these {size} {_meaning(verdict, lacks)}"
+    return f"about {cases:,} cases like these {size} {_meaning(verdict, lacks, unit)}"
 
 
 def divergence_unknown(has_steps: bool, before: str, reason: str) -> str:

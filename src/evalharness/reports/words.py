@@ -17,7 +17,6 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.errors import Hint
 from evalharness.reports import (
-    advice_words,
     comparison_words,
     gate_words,
     hint_words,
@@ -42,7 +41,6 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         **gate_words.WORDS,
         **comparison_words.WORDS,
         **plan_words.WORDS,
-        **advice_words.WORDS,
         **verified_words.WORDS,
         **selftest_words.WORDS,
         **hint_words.WORDS,

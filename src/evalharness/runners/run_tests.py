@@ -135,7 +135,7 @@ def _run_prefix(prefix: str) -> dict[str, Any]:
     known: dict[str, Any] = {"__name__": "tests"}
     try:
         exec(compile(completed(prefix), "prompt.py", "exec"), known)
-    except Exception:  # noqa: BLE001 - a prompt need not be a program
+    except Exception:  # noqa: BLE001 - a prompt need not be a program, and as one it may raise anything
         return {"__name__": "tests"}
     return known
 

@@ -48,7 +48,8 @@ async def opened(
     executor = execution.executor or LocalExecutor()
     for item in prepared:  # built when the run was planned, whoever executes it
         open_parts.push_async_callback(item.parts.close)
-    try:
+    async with AsyncExitStack() as undo:
+        undo.push_async_callback(_close_quietly, open_parts)
         opening = [
             executor.open(item.spec, item.budget, cache, item.parts)
             if isinstance(executor, LocalExecutor)
@@ -56,12 +57,14 @@ async def opened(
             for item in prepared
         ]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
-    except BaseException:
-        with suppress(Exception):  # what went wrong first is what counts
-            await open_parts.aclose()
-        raise
+        undo.pop_all()
     async with open_parts:
         yield sessions
+
+
+async def _close_quietly(open_parts: AsyncExitStack) -> None:
+    with suppress(Exception):  # what went wrong first is what counts
+        await open_parts.aclose()
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateCheck
-from evalharness.domain.report import CaseItem, ItemAnalysis, Report, RunMetadata
+from evalharness.domain.report import REPORT_FORMAT, CaseItem, ItemAnalysis, Report, RunMetadata
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import mark_of
 from evalharness.domain.specification import BUILT_IN
@@ -175,6 +175,7 @@ def make_report(
             timestamp=run.created_at,
             duration_seconds=round(elapsed_s, 3),
             environment=run.environment(),
+            format=REPORT_FORMAT,
             trials_per_case=run.lock.trials,
             case_threshold=run.suite.case_threshold,
             max_error_rate=run.suite.max_error_rate,

@@ -139,15 +139,17 @@ class SqlStore(Store):
                 added = self._add_runs(connection, planned)
                 for run in added:
                     claims.enter_context(self.claim(run))
-            try:
-                yield added
-            except BaseException:
-                with suppress(StoreError):  # a store that cannot be written has been reported already
-                    self.flush()
-                    with self._database.transaction() as connection:
-                        for run in added:
-                            self._remove(connection, run.id, run.name)
-                raise
+            undo = claims.enter_context(ExitStack())
+            undo.callback(self._remove_regrades, added)
+            yield added
+            undo.pop_all()
+
+    def _remove_regrades(self, added: Iterable[Run]) -> None:
+        with suppress(StoreError):  # a store that cannot be written has been reported already
+            self.flush()
+            with self._database.transaction() as connection:
+                for run in added:
+                    self._remove(connection, run.id, run.name)
 
     def _remove_incomplete_regrades(self) -> None:
         """Those of processes that are gone. What others are regrading is claimed, or complete by now."""

@@ -168,17 +168,15 @@ class FakeStore(Store):
 
     @contextmanager
     def regrading(self, regrades: Iterable[Run]) -> Iterator[list[Run]]:
-        with ExitStack() as claims:
+        with ExitStack() as undo:
             added = self.add_runs(regrades)
             for run in added:
-                claims.enter_context(self.claim(run))
-            try:
-                yield added
-            except BaseException:
-                claims.close()
+                undo.callback(self.remove_run, run)
+            with ExitStack() as claims:
                 for run in added:
-                    self.remove_run(run)
-                raise
+                    claims.enter_context(self.claim(run))
+                yield added
+            undo.pop_all()
 
     def _free_names(self, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
         runs = (*self._kept.runs.values(), *together_with.values())

@@ -143,6 +143,11 @@ class TestEqualRatios:
         settle = say(found.settle)
         assert settle == "about 60 cases like these (now 20) would show NO REGRESSION, if nothing else changes"
 
+    def test_a_rise_that_more_cases_would_show_must_stay_the_same(self) -> None:
+        old, new = (report(*alike(4, 1, 1, cost_usd=cost)) for cost in (0.5, 0.6))
+        settle = say(compared(old, new, metrics=("cost",)).settle)
+        assert settle.endswith("would show REGRESSION, if the rise stays the same")
+
     def test_the_bound_of_a_ratio_is_an_upper_one(self) -> None:
         same = report(*alike(100, 1, 1, cost_usd=0.01))
         found = compared(same, same).differences

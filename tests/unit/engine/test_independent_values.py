@@ -154,7 +154,7 @@ def test_what_trials_lack_does_not_hide_that_a_loss_may_be_chance() -> None:
     assert say(found.why).startswith("the score is 11 points lower than before")
     assert "which may be chance" in say(found.why)
     assert say(found.settle).startswith("about ")
-    assert say(found.settle).endswith("would show REGRESSION, if nothing else changes")
+    assert say(found.settle).endswith("would show REGRESSION, if the drop stays the same")
 
 
 def test_more_cases_rule_a_loss_out_only_where_no_trial_lacks_its_score() -> None:

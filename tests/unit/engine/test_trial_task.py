@@ -18,25 +18,23 @@ def task(root: Path, run_id: str) -> TrialTask:
     return TrialTask(PlannedCase(case, (), [], timeout_s=1.0, retries=0), 0, 1, root, run_id)
 
 
-def test_only_workspaces_without_a_lock_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    (tmp_path / "evalharness-eval-1-left" / "notes").mkdir(parents=True)
-    (tmp_path / "evalharness-other").mkdir()
-    (tmp_path / "target").mkdir()
-    (tmp_path / "evalharness-eval-1-link").symlink_to("target")
-    in_use = task(tmp_path, "eval-10")
+def test_only_workspaces_without_a_lock_are_removed(temporary: Path) -> None:
+    (temporary / "evalharness-eval-1-left" / "notes").mkdir(parents=True)
+    (temporary / "evalharness-other").mkdir()
+    (temporary / "target").mkdir()
+    (temporary / "evalharness-eval-1-link").symlink_to("target")
+    in_use = task(temporary, "eval-10")
     remove_leftovers()
-    left = {path.name for path in tmp_path.iterdir()} - {in_use.workspace.name}
+    left = {path.name for path in temporary.iterdir()} - {in_use.workspace.name}
     assert left == {"evalharness-other", "evalharness-eval-1-link", "target"}
     assert (in_use.workspace / "notes" / "a.txt").read_text() == "hello"
     asyncio.run(in_use.end())
-    assert not list(tmp_path.glob("evalharness-eval-10-*"))
+    assert not list(temporary.glob("evalharness-eval-10-*"))
 
 
 def test_a_workspace_that_another_process_takes_for_a_leftover_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     made: list[str] = []
     make = tempfile.mkdtemp
 
@@ -47,7 +45,7 @@ def test_a_workspace_that_another_process_takes_for_a_leftover_is_made_again(
         return made[-1]
 
     monkeypatch.setattr("tempfile.mkdtemp", removed_at_first)
-    in_use = task(tmp_path, "eval-10")
+    in_use = task(temporary, "eval-10")
     assert (in_use.workspace / "notes" / "a.txt").read_text() == "hello"
     assert len(made) == 2
     asyncio.run(in_use.end())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,29 @@ def test_model_graders_without_a_prompt_get_that_of_the_folder(tmp_path: Path, g
     [case] = suite.cases
     assert case.expected is not None
     assert "expert evaluator" in case.expected.options["prompt"]
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        "{all_of: [{contains: x}, {model: {rubric: So?}}]}",
+        "{weighted: {graders: [{model: {rubric: So?}}, {contains: x}], threshold: 0.5}}",
+        "{not: {model: {rubric: So?}}}",
+        "{all_of: [{contains: x}, {any_of: [{contains: y}, {model: {rubric: So?}}]}]}",
+    ],
+)
+def test_the_prompt_of_the_folder_reaches_model_graders_inside_others(tmp_path: Path, grader: str) -> None:
+    put(tmp_path, {"config/graders.yaml": PROMPT})
+    [case] = sound(tmp_path, f"{{id: a, input: x, expected_output: x, graders: [{grader}]}}").cases
+    [spec] = case.graders
+    assert json.dumps(spec.options).count("expert evaluator") == 1
+
+
+def test_graders_made_of_graders_without_a_model_stay_as_they_are_written(tmp_path: Path) -> None:
+    put(tmp_path, {"config/graders.yaml": PROMPT})
+    grader = "{all_of: [{contains: x}, {not: {contains: y}}]}"
+    [case] = sound(tmp_path, f"{{id: a, input: x, expected_output: x, graders: [{grader}]}}").cases
+    assert case.graders[0].options == [{"contains": "x"}, {"not": {"contains": "y"}}]
 
 
 def test_a_prompt_of_its_own_goes_first_by_either_name(tmp_path: Path) -> None:

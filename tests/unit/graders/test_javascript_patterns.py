@@ -13,6 +13,7 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from missing_parts import missing
 
 from evalharness.graders.javascript_patterns import code_units, compile_javascript
 
@@ -33,7 +34,7 @@ def found_by_node(rows: list[tuple[str, str]]) -> list[bool | str]:
     """Or why node refuses the pattern."""
     node = shutil.which("node")
     if node is None:
-        pytest.skip("node is not installed")
+        missing("node", "apt-get install nodejs")
     run = subprocess.run([node, "-e", NODE], input=json.dumps(rows), capture_output=True, text=True, check=True)
     verdicts: list[bool | str] = json.loads(run.stdout)
     return verdicts

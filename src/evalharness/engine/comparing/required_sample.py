@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from evalharness.domain.case import observation
 from evalharness.domain.case_result import CaseResult
@@ -95,7 +96,9 @@ def _by_cases(undecided: Undecided) -> Finding:
     if copies is None:
         return finding("settle.too_many_cases", most=max(number, MOST_CASES), now=number)
     decided, whole, now = verdict(copies * number), (copies - 1) * number, _clusters(pairs)
-    meaning = {"now": number, "verdict": decided, "lacks": undecided.lacks(decided)}
+    meaning: dict[str, Any] = {"now": number, "verdict": decided, "lacks": undecided.lacks(decided)}
+    if undecided.found.unit != "points":  # as in earlier reports, in which this must stay the same finding
+        meaning["unit"] = undecided.found.unit
     if now < number:  # a part of a cluster is not like it
         clusters = {"clusters": copies * now, "clusters_now": now}
         return finding("settle.more_clusters", cases=copies * number, **clusters, **meaning)

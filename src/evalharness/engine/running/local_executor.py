@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack
 from types import TracebackType
 
 from evalharness.contracts.budget import Budget
@@ -42,12 +43,11 @@ class LocalSession:
         self.ran_out = False
 
     async def __aenter__(self) -> LocalSession:
-        try:
-            await self._parts.open(self._budget)
-        except BaseException:
+        async with AsyncExitStack() as undo:
             if self._owns_parts:
-                await self._parts.close_quietly()
-            raise
+                undo.push_async_callback(self._parts.close_quietly)
+            await self._parts.open(self._budget)
+            undo.pop_all()
         return self
 
     async def __aexit__(

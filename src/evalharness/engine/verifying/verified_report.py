@@ -7,13 +7,14 @@ decided in `actions/verify_report.py`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.finding_codes import Code
-from evalharness.domain.measurement import Measurement
+from evalharness.domain.measurement import EARLIER_METHOD, Measurement
 from evalharness.domain.record import Record
 from evalharness.domain.report import Failure, Mismatch, Report, Verified
 from evalharness.domain.sequential import SequentialPlan
@@ -32,8 +33,6 @@ from evalharness.stats.flip_rate import flip_rate
 CLOSE_S = 1e-6
 """Durations of trials are reported with six decimals; every other figure must agree to the last bit or so."""
 CLOSE = 1e-12
-EARLIER_METHOD = "clustered Wilson"
-"""Of intervals over cases, in reports of earlier versions."""
 NOT_IN_CASES = (
     "summary.by_grader.",
     "measurements.score.n_trials",
@@ -67,6 +66,8 @@ _NOT_IN_CASES: tuple[Code, ...] = (
     "believed.grades_and_tokens",
     "believed.trials_of_failures",
 )
+FIGURES_SINCE = {1: re.compile(r"summary\.by_difficulty\..*|cases\..*\.difficulty", re.DOTALL)}
+"""Figures that reports have only since this `REPORT_FORMAT`: that an earlier one lacks them is no difference."""
 OUTLINE = ("weight", "cluster", "category", "criticality", "topic", "difficulty")
 MIXED = ("skipped", "awaiting", "pending")
 
@@ -92,12 +93,23 @@ def verify_report(
     of_file = () if suite else (*_of_file(report), *map(finding, _TRIALS))
     compared = [*_compared(report, found), *recompare(report, comparison), *rejudge(report, counted, gate, comparison)]
     compared += [*_consistent(report), *(_as_in_suite(report, found) if suite else ())]
+    checked = [each for each in compared if not _is_later(report, each)]
+    later = [finding("believed.later_figures")] if len(checked) < len(compared) else []
     return Verified(
-        figures=len(compared),
+        figures=len(checked),
         rows=len(rows),
-        mismatches=(*odd, *_mismatches(compared)),
-        believed=(*of_file, *unread, *_believed(report, comparison)),
+        mismatches=(*odd, *_mismatches(checked)),
+        believed=(*of_file, *unread, *later, *_believed(report, comparison)),
     )
+
+
+def _is_later(report: Report, judged: Judged) -> bool:
+    """Whether the report lacks a figure because it was written before reports had it."""
+    figure, reported, found = judged
+    if reported not in (None, "") or found in (None, ""):
+        return False
+    unknown = [pattern for since, pattern in FIGURES_SINCE.items() if since > report.metadata.format]
+    return any(pattern.fullmatch(figure) for pattern in unknown)
 
 
 def verify_cases(report: Report) -> Verified:
@@ -245,7 +257,7 @@ def _compared(reported: Report, found: Report) -> Iterator[Judged]:
 def _earlier_intervals(report: Report) -> Iterator[str]:
     """Where the report has an interval that is no longer made that way, so it cannot be made again."""
     for place, measurement in _measurements(report):
-        if measurement.method.startswith(EARLIER_METHOD):
+        if measurement.is_of_earlier_version:
             yield place
 
 

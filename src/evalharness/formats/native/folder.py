@@ -11,7 +11,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -168,17 +168,26 @@ def _rebased_options(spec: GraderSpec, prefix: str) -> Json:
         return _rebased_reference(spec.options, prefix) if isinstance(spec.options, str) else spec.options
     if spec.kind == "function_output":
         return _with_rebased_comparators(spec.options, prefix)
+    return with_parts(spec, lambda part: rebased_grader(part, prefix)).options
+
+
+def with_parts(spec: GraderSpec, change: Callable[[GraderSpec], GraderSpec]) -> GraderSpec:
+    """A grader made of graders, each of them changed; any other as it is, and so is one whose parts stay the same."""
     try:
         options = registry.parse_options("grader", spec)
     except (UnknownName, ValidationError):
-        return spec.options
-    written: dict[str, Any] = {
-        name: getattr(options, name) for name in ("grader", "graders") if name in type(options).model_fields
-    }
-    if not written:
-        return spec.options
-    rest = options.model_dump(mode="json", exclude=set(written), exclude_unset=True)
-    return {**rest, **{name: _rebased_parts(value, prefix) for name, value in written.items()}}
+        return spec
+    name = next((name for name in ("grader", "graders") if name in type(options).model_fields), "")
+    if not name:
+        return spec
+    written = getattr(options, name)
+    parts = [written] if isinstance(written, GraderSpec) else [*written]
+    changed = [change(part) for part in parts]
+    if all(new is old for new, old in zip(changed, parts, strict=True)):
+        return spec
+    rest = options.model_dump(mode="json", exclude={name}, exclude_unset=True)
+    dumped = [part.model_dump(mode="json") for part in changed]
+    return spec.model_copy(update={"options": {**rest, name: dumped[0] if name == "grader" else dumped}})
 
 
 def _with_rebased_comparators(written: Any, prefix: str) -> Any:
@@ -193,12 +202,6 @@ def _with_rebased_comparators(written: Any, prefix: str) -> Any:
     if "test_cases" in written:
         found["test_cases"] = _with_rebased_comparators(written["test_cases"], prefix)
     return found
-
-
-def _rebased_parts(parts: GraderSpec | tuple[GraderSpec, ...], prefix: str) -> Json:
-    if isinstance(parts, GraderSpec):
-        return rebased_grader(parts, prefix).model_dump(mode="json")
-    return [rebased_grader(part, prefix).model_dump(mode="json") for part in parts]
 
 
 def _rebased_reference(reference: str, prefix: str) -> str:

@@ -18,7 +18,7 @@ from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import UnknownName
 from evalharness.formats.native.expectations import JUDGES, KINDS, SHARED, Expected, comparison
-from evalharness.formats.native.folder import HERE, Layout, rebased_grader
+from evalharness.formats.native.folder import HERE, Layout, rebased_grader, with_parts
 from evalharness.formats.parts import (
     check_grader,
     is_grader,
@@ -95,7 +95,7 @@ class GraderReader:
             return None
         if not origin.is_native:
             spec = with_known_options(origin.findings, origin.place, "grader", spec)
-        if spec.kind == "model" and self._prompt:
+        if self._prompt:
             spec = _with_prompt(spec, self._prompt)
         check_grader(origin.findings, origin.place, spec)
         if _contains_nothing(spec):
@@ -186,7 +186,9 @@ def _contains_nothing(spec: GraderSpec) -> bool:
 
 
 def _with_prompt(spec: GraderSpec, prompt: str) -> GraderSpec:
-    """Its own goes first."""
+    """Of a model grader, at any depth of graders made of graders. Its own goes first."""
+    if spec.kind != "model":
+        return with_parts(spec, lambda part: _with_prompt(part, prompt))
     options = {} if spec.options is None else spec.options
     if not isinstance(options, Mapping):
         options = {"model": options}

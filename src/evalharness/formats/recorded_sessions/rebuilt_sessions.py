@@ -168,7 +168,7 @@ class _Rebuilding:
         self.last_message = _mapping(usage.get("last_message")) or self.last_message
 
     def _stop(self, event: Event) -> None:
-        """Told once, however often the stream repeats it; a budget that ran out is no error."""
+        """Reported once, however often the stream repeats it; a budget that ran out is no error."""
         if self.was_stopped:
             return
         self.was_stopped = True
