@@ -184,7 +184,7 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
 
             chosen = with_cap(chosen, request.sequential, store)
         check_gate(chosen, store, file.thresholds_from)
-        chosen, variants = choose_targets(chosen, request.targets, str(file.path))
+        chosen, variants = choose_targets(chosen, request.targets, file.label)
         for variant in variants:
             shared = prepared[0].budget if prepared and request.options.is_capped else None
             prepared.append(_prepared(context, chosen, variant, request, file, shared))

@@ -60,8 +60,9 @@ def finish_run(
     report = make_report(run, measured, stopped=stopped, elapsed_s=before_s + took_s, notes=notes)
     report = apply_gate(run, _as_stopped(run, report, store), measured, store, day)
     judged = _judged(run, measured) if run.has_fresh_trials else []
-    store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
-    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)})
+    finished_at = store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
+    shown = _with_past(store, run, report, measured, stopped, day)
+    return run.model_copy(update={"finished_at": finished_at, "report": shown})
 
 
 def with_report(context: Context, run: Run) -> Run:
