@@ -211,7 +211,7 @@ def test_the_schema_agrees_with_validate(tmp_path: Path) -> None:
     schema = drive(tmp_path, "schema").json
     jsonschema_rs.meta.validate(schema)
     validator = jsonschema_rs.validator_for(schema)
-    write(tmp_path / "good", forms_yaml=SHORT_FORMS, agent_py="", grade_py="judge = bool")
+    write(tmp_path / "good", forms_yaml=SHORT_FORMS, agent_py="answer = str", grade_py="judge = bool")
     shutil.copytree(EXAMPLES, tmp_path / "good" / "examples", ignore=shutil.ignore_patterns("model.yaml"))
     for number, text in enumerate(UNKNOWN_KEYS):
         write(tmp_path / "bad", **{f"file{number}_yaml": text})
