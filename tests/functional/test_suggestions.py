@@ -109,7 +109,7 @@ def test_a_judge_that_nobody_asks_is_pointed_out(folder: Path) -> None:
 def test_failed_goes_by_runs_and_not_by_regrades_with_another_file(folder: Path) -> None:
     write(
         folder,
-        suite_yaml="name: s\ntarget: echo\ntest_cases:\n- {id: a, input: a, expected: b}\n- {id: c, input: c, expected: c}\n",
+        suite_yaml="name: s\ntarget: echo\ntest_cases: [{id: a, input: a, expected: b}, {id: c, input: c}]\n",
         lenient_yaml="name: s\ntarget: echo\ntest_cases:\n- {id: a, input: a}\n- {id: c, input: c, expected: x}\n",
     )
     drive(folder, "run", "suite.yaml", "--run-name", "first")
