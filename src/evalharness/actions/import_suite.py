@@ -11,13 +11,13 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile, UsageError
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.recognition import recognise
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.source import DELIMITED, read_source
 from evalharness.formats.tables.columns import columns_of, parse_mapping, usual_mapping
 from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
 from evalharness.formats.tables.rows import looks_like_table, read_table
 from evalharness.formats.tables.table_suites import looks_like_usual_table, suite_from_rows
 from evalharness.steps.find_suites import load_suites
+from evalharness.syntax import limits
+from evalharness.syntax.source import DELIMITED, read_source
 
 YAML_ENDINGS = (".yaml", ".yml")
 

@@ -1,4 +1,4 @@
-"""Init a project: a suite and what it needs, copied from a template; it runs at once and offline. Nothing is overwritten."""
+"""Init a project: a suite and what it needs, copied from a template. Nothing is overwritten."""
 
 from __future__ import annotations
 

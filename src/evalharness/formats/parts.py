@@ -18,9 +18,9 @@ from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import InvalidFile, NamesNoFunction, UnknownName, UsageError
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import read_source
 from evalharness.redaction import SHORTEST_SECRET, is_secret_name
 from evalharness.references import missing_function, names_in, split_reference
+from evalharness.syntax.source import read_source
 from evalharness.values.json_value import Json
 from evalharness.values.variables import needed
 from evalharness.workspaces import confined, is_workspace_path

@@ -14,9 +14,9 @@ from evalharness.formats.native.folder import GRADERS, is_config
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source, import_hint
 from evalharness.formats.tables.columns import columns_of
 from evalharness.formats.tables.rows import looks_like_table
+from evalharness.syntax.source import Source, import_hint
 
 
 @dataclass(frozen=True, slots=True)

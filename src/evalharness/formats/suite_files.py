@@ -19,7 +19,7 @@ from evalharness.formats.recognition import (
     recognise,
     recognise_named,
 )
-from evalharness.formats.syntax.source import DELIMITED, ENDINGS, Source, import_hint, read_source
+from evalharness.syntax.source import DELIMITED, ENDINGS, Source, import_hint, read_source
 from evalharness.values.variables import needed
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))

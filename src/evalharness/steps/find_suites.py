@@ -13,8 +13,8 @@ from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import PYTHON, LoadedFile, Suite
 from evalharness.errors import InvalidFile, UsageError, closest
 from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, ready_made_suites
-from evalharness.formats.syntax.source import ENDINGS
 from evalharness.steps.collect_variables import redactor_for
+from evalharness.syntax.source import ENDINGS
 
 SHOWN = 5
 

@@ -18,11 +18,11 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile
 from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.json_source import parse_json
-from evalharness.formats.syntax.source import DELIMITED, Source
-from evalharness.formats.syntax.yaml_source import plain_scalar
 from evalharness.formats.tables.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty, usual_mapping
 from evalharness.formats.tables.rows import CASE_KEYS, rows_of
+from evalharness.syntax.json_source import parse_json
+from evalharness.syntax.source import DELIMITED, Source
+from evalharness.syntax.yaml_source import plain_scalar
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape, has_braces
 
