@@ -39,6 +39,7 @@ _PUBLIC = {
     "UsageError": "evalharness.errors",
     "Variant": "evalharness.domain.suite",
     "evaluate": "evalharness.harness",
+    "load_run": "evalharness.harness",
     "load_suite": "evalharness.steps.find_suites",
     "pass_at_k": "evalharness.stats.pass_k",
     "pass_hat_k": "evalharness.stats.pass_k",

@@ -41,13 +41,13 @@ from evalharness.documents.scores import create_similarity_scorer as create_plai
 from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Variant
 from evalharness.errors import DatasetValidationError, InvalidFile
-from evalharness.formats.syntax.source import Source, parse_text, read_source
 from evalharness.formats.workflow_datasets.reader import check_dataset, repeated_ids
 from evalharness.formats.workflow_datasets.records import EvalCase, EvalDataset
 from evalharness.graders.judges.question import InMemoryCache, cache_key
 from evalharness.harness import run_sync
 from evalharness.settings import Settings
 from evalharness.steps.judge_outputs import OutputJudge
+from evalharness.syntax.source import Source, parse_text, read_source
 from evalharness.values.json_value import MISSING, Json
 
 __all__ = [

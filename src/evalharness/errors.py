@@ -7,6 +7,7 @@
     │   ├── DatasetValidationError 2  a workflow dataset has issues; carries all of them
     │   ├── MissingVariable        2  {{variables}} without a value
     │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
+    │   │   └── NamesNoFunction    2  a Python file where one of its functions is meant
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
     │   ├── NoVerdict              2  a judge that is being calibrated never gives a verdict
@@ -120,15 +121,32 @@ class UnknownName(UsageError):
 
     hint: str
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, choices: Iterable[str], guess: str = "") -> None:
+        self.kind, self.name = kind, name
         self.choices = list(dict.fromkeys(choices))
         self.what = f"unknown {kind} '{name}'"
-        self.guess = closest(name, self.choices) or ""
+        self.guess = guess or closest(name, self.choices) or ""
         asked = f" Did you mean '{self.guess}'?" if self.guess else ""
         super().__init__(
             f"{self.what}.{asked}",
             hint=f"known: {_listed(self.choices)}" if self.choices else "",
         )
+
+    def guessing(self, guess: str) -> UnknownName:
+        """The same, where something else is known to be meant than what resembles the name."""
+        return UnknownName(self.kind, self.name, self.choices, guess)
+
+
+class NamesNoFunction(UnknownName):
+    """A Python file in place of one of its functions."""
+
+    def __init__(self, file: str, functions: Sequence[str], *, exists: bool) -> None:
+        super().__init__("target", file, [])
+        self.what = f"'{file}' is a file without a function" if exists else f"no file {file}"
+        if functions:
+            self.what = f"'{file}' is a file; name the function: {_listed(functions)}"
+        self.message = self.what
+        self.args = (self.message,)
 
 
 def _listed(choices: Sequence[str]) -> str:

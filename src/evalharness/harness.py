@@ -40,7 +40,7 @@ from evalharness.domain.trial_plan import TrialPlan
 from evalharness.errors import KEPT, LISTED_IN_FULL, HarnessError, Hint, UsageError
 from evalharness.settings import Settings, find_project_folder, now
 
-__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "run_sync"]
+__all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "load_run", "run_sync"]
 
 FOLDER = ".evalharness"
 FILE = "store.db"
@@ -111,12 +111,14 @@ class Harness:
         target: WrittenTarget | None = None,
         *,
         executor: Executor | str | None = None,
+        progress: bool | None = None,
         **options: Unpack[EvaluateOptions],
     ) -> Run:
         """What `evaluate` does, with this store and these settings."""
         from evalharness.actions.evaluate import Evaluation, evaluate_suite
 
-        return self.call(evaluate_suite, Evaluation(suite, target, options), _execution(executor))
+        execution = self._execution(executor, progress)
+        return self._shown(self.call(evaluate_suite, Evaluation(suite, target, options), execution))
 
     def resume(
         self,
@@ -128,6 +130,7 @@ class Harness:
         max_cost_usd: float | None = None,
         max_tokens: int | None = None,
         executor: Executor | str | None = None,
+        progress: bool | None = None,
     ) -> list[Run]:
         """Continue a run by id or name, else the newest unfinished one, with all that were started together with it.
 
@@ -144,7 +147,9 @@ class Harness:
         }
         fields = request_fields(caps, GradingOptions)
         request = ResumeRequest(run, fields["variables"], fields["env"], max_concurrency, max_cost_usd, max_tokens)
-        return [self._with_trials(each) for each in self.call(resume_runs, request, _execution(executor))]
+        return [
+            self._with_trials(each) for each in self.call(resume_runs, request, self._execution(executor, progress))
+        ]
 
     def selftest(
         self,
@@ -183,7 +188,18 @@ class Harness:
         return self._with_trials(self.call(show_run, name))
 
     def _with_trials(self, run: Run) -> Run:
-        return run.model_copy(update={"trials": tuple(self.context.store.trials(run.id))})
+        return self._shown(run.model_copy(update={"trials": tuple(self.context.store.trials(run.id))}))
+
+    def _shown(self, run: Run) -> Run:
+        from evalharness.reports.shown_run import ShownRun
+
+        return ShownRun.of(run)
+
+    def _execution(self, executor: Executor | str | None, progress: bool | None) -> Execution:
+        from evalharness.reports.python_progress import python_progress
+
+        built = registry.build_executor(executor) if isinstance(executor, str) else executor
+        return Execution(python_progress(progress, self.context.settings), executor=built)
 
     def reported(self, run: Run) -> ReportedRun:
         """A run with its report, as reporters take it: its trials are read from the store while they are written."""
@@ -222,6 +238,7 @@ class Harness:
         *,
         suite: str | Path | None = None,
         executor: Executor | str | None = None,
+        progress: bool | None = None,
         **options: Unpack[GradingOptions],
     ) -> Run:
         """Grade the stored transcripts of a run again, as a new run; nothing is re-run."""
@@ -229,7 +246,7 @@ class Harness:
 
         graded_by = None if suite is None else str(suite)
         request = RegradeRequest(run=run, suite=graded_by, **request_fields(options, GradingOptions))
-        [regraded] = self.call(regrade_runs, request, _execution(executor))
+        [regraded] = self.call(regrade_runs, request, self._execution(executor, progress))
         return self._with_trials(regraded)
 
     def gate(self, run: str | Path, overrides: GateOverrides | None = None) -> ReportedRun:
@@ -285,27 +302,31 @@ def evaluate(
     *,
     store: WrittenStore | None = None,
     executor: Executor | str | None = None,
+    progress: bool | None = None,
     **options: Unpack[EvaluateOptions],
 ) -> Run:
     """Run a suite, a suite file or a suite's name on a target; returns the finished run with its report and trials.
 
     `target` is any sync or async callable, or whatever `--target` takes; without it the suite's own is used. `store` is
     what `Harness.open` takes. `executor`, or the name of a plug-in's, does the trials elsewhere than in this process.
+    `progress` shows or hides a progress line; by default it is shown in a terminal and in a notebook.
     `options` are those of `EvaluateOptions`. Relative paths start at the suite file's folder, for a Suite at the
     current one. Works inside a running event loop too (a notebook), where it uses a thread of its own.
     """
     with Harness.open(store) as harness:
-        return harness.run(suite, target, executor=executor, **options)
+        return harness.run(suite, target, executor=executor, progress=progress, **options)
+
+
+def load_run(name: str = "latest", *, store: WrittenStore | None = None) -> Run:
+    """A stored run with its report and trials: by id, by name, or the newest."""
+    with Harness.open(store, to_read=True) as harness:
+        return harness.load_run(name)
 
 
 def _check_names(runs: Sequence[Any]) -> None:
     for name in runs:
         if not isinstance(name, str):
             raise UsageError(f"a run is named by its id or name, got {name!r:.80}")
-
-
-def _execution(executor: Executor | str | None) -> Execution:
-    return Execution(executor=registry.build_executor(executor) if isinstance(executor, str) else executor)
 
 
 def _open_store(named: str | Path | None, settings: Settings, clock: Callable[[], datetime], *, to_read: bool) -> Store:

@@ -6,10 +6,12 @@ decides what its arguments and return value mean.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,64 @@ def reference_file(reference: str, root: Path) -> Path | None:
     return (root / place) if place.endswith(".py") or "/" in place else None
 
 
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """What a Python file defines at its top level, found without running it."""
+
+    functions: list[str]
+    others: set[str]
+    may_have_more: bool
+    """Whether names may be there that its text does not show: after a star import, or by `globals()`."""
+
+
+def names_in(file: Path) -> FileNames | None:
+    """None for a file that is not there or is not Python."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+    functions, others, may_have_more = [], set(), False
+    for node in _outside_of_functions(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.append(node.name)
+        elif isinstance(node, ast.ClassDef):
+            others.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            others.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            others |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.Global):
+            others |= set(inner.names)
+        elif isinstance(inner, ast.Name) and inner.id in ("globals", "exec", "setattr", "vars", "locals"):
+            may_have_more = True
+    may_have_more |= "*" in others or "__getattr__" in functions
+    return FileNames(functions, others, may_have_more)
+
+
+def _outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node at the top level, also below `if` and `try`, but not inside of functions and classes."""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _outside_of_functions(node)
+
+
+def missing_function(reference: str, root: Path) -> UsageError | None:
+    """What is wrong with a reference into a file, found without importing it; None where nothing is, or who knows."""
+    file = reference_file(reference, root)
+    if file is None:
+        return None
+    place, attribute = split_reference(reference)
+    if not file.is_file():
+        return UsageError(f"no file {place}")
+    known = names_in(file)
+    name = attribute.partition(".")[0]
+    if known is None or known.may_have_more or name in known.others or name in known.functions:
+        return None
+    return UnknownName(f"function of {place}", name, [each for each in known.functions if not each.startswith("_")])
+
+
 def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
     """Import what a reference names; exceptions of the imported code become ImportFailed."""
     place, attribute = split_reference(reference)
@@ -43,8 +103,9 @@ def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
         found: Any = modules.import_module(place, root) if file is None else _import_file(file, root, modules)
         for name in attribute.split("."):
             if not hasattr(found, name):
-                public = [known for known in getattr(found, "__dict__", ()) if not known.startswith("_")]
-                raise UnknownName(f"name in {place}", name, public)
+                members = getattr(found, "__dict__", {}).items()
+                public = [known for known, value in members if not known.startswith("_") and callable(value)]
+                raise UnknownName(f"function of {place}", name, public)
             found = getattr(found, name)
     except HarnessError:
         raise

@@ -6,9 +6,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema_rs
+import pytest
 from driving import drive, drive_fresh, write
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -116,6 +119,34 @@ def test_a_new_project_passes_at_once_and_nothing_is_overwritten(tmp_path: Path)
     assert (refused.code, "cannot write to demo/README.md" in refused.err) == (2, True)
 
 
+@pytest.mark.parametrize("template", ["function", "command", "chat", "agent", "judge", "http"])
+def test_every_template_is_valid_and_passes_offline(tmp_path: Path, template: str) -> None:
+    made = drive(tmp_path, "init", "--template", template)
+    assert made.code == 0, made.both
+    assert len((tmp_path / "README.md").read_text().splitlines()) <= 14
+    checked = drive(tmp_path, "validate", "suite.yaml")
+    assert checked.code == 0, checked.both
+    service = None
+    if template == "http":
+        service = subprocess.Popen([sys.executable, "server.py"], cwd=tmp_path)
+    try:
+        ran = drive(tmp_path, "run", "suite.yaml", "--json")
+    finally:
+        if service:
+            service.kill()
+            service.wait()
+    assert ran.code == 0, ran.both
+    assert {state for states in ran.states().values() for state in states} == {"passed"}
+
+
+def test_validate_reads_the_scripts_of_models_and_judges(tmp_path: Path) -> None:
+    assert drive(tmp_path, "init", "--template", "judge").code == 0
+    write(tmp_path, judge_yaml="replies:\n- when: a\n  txt: b\n")
+    done = drive(tmp_path, "validate", "suite.yaml")
+    assert done.code == 2
+    assert "judge.yaml:3: replies[0].txt: is not known" in done.both
+
+
 def test_validate_reports_every_problem_with_its_place_and_a_way_out(tmp_path: Path) -> None:
     write(tmp_path, bad_yaml=BROKEN)
     done = drive(tmp_path, "validate", "bad.yaml")
@@ -211,8 +242,8 @@ def test_the_schema_agrees_with_validate(tmp_path: Path) -> None:
     schema = drive(tmp_path, "schema").json
     jsonschema_rs.meta.validate(schema)
     validator = jsonschema_rs.validator_for(schema)
-    write(tmp_path / "good", forms_yaml=SHORT_FORMS, agent_py="", grade_py="judge = bool")
-    shutil.copytree(EXAMPLES, tmp_path / "good" / "examples", ignore=shutil.ignore_patterns("model.yaml"))
+    write(tmp_path / "good", forms_yaml=SHORT_FORMS, agent_py="answer = str", grade_py="judge = bool")
+    shutil.copytree(EXAMPLES, tmp_path / "good" / "examples", ignore=shutil.ignore_patterns("agent"))
     for number, text in enumerate(UNKNOWN_KEYS):
         write(tmp_path / "bad", **{f"file{number}_yaml": text})
 
@@ -229,7 +260,7 @@ def test_the_schema_agrees_with_validate(tmp_path: Path) -> None:
 
 
 def plain_data(path: Path) -> object:
-    from evalharness.formats.syntax.source import read_source
+    from evalharness.syntax.source import read_source
 
     return read_source(path).data
 

@@ -64,9 +64,10 @@ def test_a_target_that_may_not_be_found_any_more_is_noted(tmp_path: Path) -> Non
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
-    write(tmp_path, qa_csv=TABLE, rows_jsonl='{"q": "x"}\n', bad_json="{", suite_yaml="name: x\n")
+    odd = TABLE.replace("question", "asked")
+    write(tmp_path, qa_csv=TABLE, odd_csv=odd, rows_jsonl='{"q": "x"}\n', bad_json="{", suite_yaml="name: x\n")
     for words, message in [
-        (["qa.csv"], "qa.csv is a table: say which column is what"),
+        (["odd.csv"], "odd.csv is a table: say which column is what"),
         (["rows.jsonl"], "columns: q; try --map input=COLUMN"),
         (["qa.csv", "--map", "input=quest"], "unknown column 'quest'. Did you mean 'question'?"),
         (["qa.csv", "--map", "input=question", "--format", "native"], "formats are for suite files"),
@@ -85,8 +86,13 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
 
 
 def test_a_table_in_place_of_a_suite_gets_advice_and_no_flood(tmp_path: Path) -> None:
-    rows = '{"question": "2+2?", "answer": "4"}\n' * 2000
-    write(tmp_path, qa_csv=TABLE, rows_jsonl=rows, list_json=f"[{rows.replace(chr(10), ',')}{{}}]".replace(",{}", ""))
+    rows = '{"asked": "2+2?", "right": "4"}\n' * 2000
+    write(
+        tmp_path,
+        qa_csv=TABLE.replace("question", "asked"),
+        rows_jsonl=rows,
+        list_json=f"[{rows.replace(chr(10), ',')}{{}}]".replace(",{}", ""),
+    )
     for name in ("qa.csv", "rows.jsonl", "list.json"):
         for words in (["validate", name], ["run", name, "--target", "echo"]):
             done = drive(tmp_path, *words)
@@ -116,9 +122,34 @@ def test_rows_that_are_left_out_are_reported_beside_the_suite(tmp_path: Path) ->
 
 
 def test_the_advice_for_a_table_is_a_field_of_its_own_in_json(tmp_path: Path) -> None:
-    write(tmp_path, qa_csv=TABLE)
+    write(tmp_path, qa_csv=TABLE.replace("question", "asked"))
     done = drive(tmp_path, "validate", "qa.csv", "--json")
     (file,) = json.loads(done.out)["files"]
     (problem,) = file["problems"]
-    assert problem["message"] == "is a table, not a suite"
+    assert problem["message"].startswith("is a table of id, asked, answer")
     assert problem["hint"].startswith("make it a suite with: eval-harness import qa.csv --map input=COLUMN")
+
+
+def test_tables_with_the_usual_column_names_need_no_mapping(tmp_path: Path) -> None:
+    chat = '[{"role": "user", "content": "hi"}]'
+    write(
+        tmp_path,
+        qa_csv="Question,Answer,category\nhi,hi,greeting\nho,hi,greeting\n",
+        samples_jsonl=f'{{"input": {chat}, "ideal": "hi"}}\n{{"input": "ho", "ideal": "ho"}}\n',
+        inspect_jsonl='{"id": "one", "input": "hi", "target": "hi"}\n',
+        agent_py="def answer(asked):\n    return asked if isinstance(asked, str) else asked[-1]['content']\n",
+    )
+    for name, states in [
+        ("qa.csv", {"case-1": ["passed"], "case-2": ["failed"]}),
+        ("samples.jsonl", {"case-1": ["passed"], "case-2": ["passed"]}),
+        ("inspect.jsonl", {"one": ["passed"]}),
+    ]:
+        assert drive(tmp_path, "run", name, "--target", "agent.py:answer", "--json").states() == states
+        imported = drive(tmp_path, "import", name, "-o", "made.yaml", "--force")
+        assert imported.code == 0, imported.both
+        assert drive(tmp_path, "run", "made.yaml", "--target", "agent.py:answer", "--json").states() == states
+
+
+def test_tables_in_a_folder_are_not_taken_for_suites(tmp_path: Path) -> None:
+    write(tmp_path, suite_json='[{"id": "mine", "input": "x"}]', gold_jsonl='{"question": "x", "answer": "y"}\n')
+    assert list(drive(tmp_path, "run", ".", "--target", "echo", "--json").states()) == ["mine"]

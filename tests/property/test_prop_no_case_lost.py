@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic.alias_generators import to_camel
 
 from evalharness.formats.recognition import named_format
-from evalharness.formats.syntax.source import parse_text
 from evalharness.formats.task_suites.records import EvalTask
+from evalharness.syntax.source import parse_text
 
 SPELLINGS = sorted({spelling for name in EvalTask.model_fields for spelling in (name, to_camel(name))})
 VALUES = st.sampled_from(

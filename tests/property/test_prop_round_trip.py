@@ -17,10 +17,10 @@ from evalharness.formats.native.reader import load_native
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.recognition import FORMATS, NATIVE, recognise
 from evalharness.formats.suite_files import load_file
-from evalharness.formats.syntax.source import parse_text
-from evalharness.formats.syntax.yaml_writer import yaml_lines
 from evalharness.formats.tables.columns import parse_mapping
 from evalharness.formats.tables.table_suites import suite_from_rows
+from evalharness.syntax.source import parse_text
+from evalharness.syntax.yaml_writer import yaml_lines
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "formats"
 AWKWARD = [

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax.source import parse_text, read_source
-from evalharness.formats.syntax.yaml_source import parse_yaml
+from evalharness.syntax.source import parse_text, read_source
+from evalharness.syntax.yaml_source import parse_yaml
 
 ENDINGS = st.sampled_from([".yaml", ".json", ".jsonl"])
 PUNCTUATION = "[]{}:,-?&*!|>'\"%@`#~\\\t\r\n \x00\x85\u2028\ufeff\ud800é"

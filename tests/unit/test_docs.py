@@ -22,7 +22,7 @@ from evalharness.engine.running.attempt import INFRASTRUCTURE_ERRORS
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
 from evalharness.formats.recognition import NATIVE, recognise
-from evalharness.formats.syntax.source import parse_text
+from evalharness.syntax.source import parse_text
 from evalharness.targets.http import NOT_THE_TARGETS_FAULT
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from evalharness.cli.main import COMMANDS
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "src" / "evalharness"
-FILES = sorted(SOURCE.rglob("*.py"))
+FILES = sorted(path for path in SOURCE.rglob("*.py") if "templates" not in path.parts)  # those are given to users
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages([str(SOURCE)], "evalharness.")
@@ -187,7 +187,6 @@ def test_only_the_command_line_prints() -> None:
 
 NAMES_COMMANDS = {
     # Files that are written for a user, who reads them while using the command line.
-    "actions/init_project.py",
     # Flags of other programs.
     "graders/function_output.py",
     "llms/local.py",

@@ -96,7 +96,7 @@ async def _calibrate(
     context: Context, file: LoadedFile, suite: Suite, request: CalibrationRequest, hear: Callable[[Finding], None]
 ) -> Calibration:
     variables = collect_variables(suite, request.variables, context.settings)
-    variables.used_by(suite, TargetSpec(kind="null"), str(file.path))
+    variables.used_by(suite, TargetSpec(kind="null"), file.label)
     budget = budget_for(request.options, suite.config)
     spec = RunSpec(suite, None, file.root, request.options, variables.values, context.settings.environment)
     services = build_services(

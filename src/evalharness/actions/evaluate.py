@@ -92,7 +92,7 @@ async def _resume(
     suite = file.suite.model_copy(update={"trials": stored.lock.trials})
     if request.scorers:
         suite = with_scorers(suite, request.scorers)
-    suite, chosen = choose_targets(suite, request.targets, str(file.path))
+    suite, chosen = choose_targets(suite, request.targets, file.label)
     variants = {variant.name: variant for variant in chosen}
     target = (variants.get(stored.variant) or next(iter(variants.values()))).target
     run = stored.model_copy(update={"suite": suite, "target": target})

@@ -11,13 +11,13 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile, UsageError
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.recognition import recognise
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.source import DELIMITED, read_source
-from evalharness.formats.tables.columns import columns_of, parse_mapping
+from evalharness.formats.tables.columns import columns_of, parse_mapping, usual_mapping
 from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
 from evalharness.formats.tables.rows import looks_like_table, read_table
-from evalharness.formats.tables.table_suites import suite_from_rows
+from evalharness.formats.tables.table_suites import looks_like_usual_table, suite_from_rows
 from evalharness.steps.find_suites import load_suites
+from evalharness.syntax import limits
+from evalharness.syntax.source import DELIMITED, read_source
 
 YAML_ENDINGS = (".yaml", ".yml")
 
@@ -47,7 +47,7 @@ async def import_suite(context: Context, request: ImportRequest) -> Imported:
     """Raises InvalidFile with every problem of the file."""
     if request.name is not None and not 0 < len(request.name) <= 500:
         raise UsageError("the name of a suite has 1 to 500 characters")
-    if request.mapping or request.preset:
+    if request.mapping or request.preset or (not request.format_name and _is_usual_table(request.path)):
         suite, problems = _from_table(request)
     else:
         suite, problems = _from_suite(request)
@@ -96,9 +96,10 @@ def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
         findings = read_rows(request.path)
         suite = suite_from_preset(findings, request.preset, name=name, limit=request.limit)
     else:
-        mapping = parse_mapping(request.mapping)
+        source = read_table(request.path)
+        mapping = parse_mapping(request.mapping) if request.mapping else usual_mapping(source.data)
         name = request.name or request.path.stem
-        suite, findings = suite_from_rows(read_table(request.path), mapping, name=name, limit=request.limit)
+        suite, findings = suite_from_rows(source, mapping, name=name, limit=request.limit)
     if suite is None:
         raise InvalidFile(findings.problems)
     return suite, findings.problems
@@ -107,8 +108,6 @@ def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
 def _from_suite(request: ImportRequest) -> tuple[Suite, list[Problem]]:
     if request.path.is_dir():
         raise UsageError(f"{request.path} is a folder", hint="import one suite file at a time")
-    if not request.format_name:
-        _ask_for_a_mapping(request.path)
     [file] = load_suites([request.path], request.format_name)
     assert file.suite is not None, "load_suites raises for a file without a suite"
     cases = file.suite.cases[: request.limit]
@@ -116,20 +115,25 @@ def _from_suite(request: ImportRequest) -> tuple[Suite, list[Problem]]:
     return suite, list(file.problems)
 
 
-def _ask_for_a_mapping(path: Path) -> None:
-    """Raises where the file is a table, naming its columns."""
+def _is_usual_table(path: Path) -> bool:
+    """Whether the file is a table whose columns have the usual names; raises where they have others."""
     is_table = path.suffix.lower() in DELIMITED
+    if path.is_dir():
+        return False
     try:
         rows = read_table(path).data if is_table else read_source(path).data
     except InvalidFile:
         if is_table:
             raise
-        return  # what is wrong with it is reported by whoever loads it
+        return False  # what is wrong with it is reported by whoever loads it
+    if looks_like_usual_table(rows) or (is_table and usual_mapping(rows)):
+        return True
     if is_table or (looks_like_table(rows) and recognise(rows) is None):
         raise UsageError(
             f"{path} is a table: say which column is what",
             hint=Hint("hint.columns", columns=list(columns_of(rows))),
         )
+    return False
 
 
 def _names_files(suite: Suite) -> bool:

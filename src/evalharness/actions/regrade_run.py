@@ -142,7 +142,7 @@ def _prepare(
     budget = shared or budget_so_far(old.model_copy(update={"options": options}), store)
     graded = without_own_targets(matched.suite)
     spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
-    used = matched.variables.used_by(graded, TargetSpec(kind="null"), str(file.path) if file else f"run {old.name}")
+    used = matched.variables.used_by(graded, TargetSpec(kind="null"), file.label if file else f"run {old.name}")
     parts = build_parts(spec, budget, store.judge_cache, modules=context.modules)
     lock = _lock(old, matched, parts, used)
     if not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):

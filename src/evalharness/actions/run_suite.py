@@ -13,7 +13,7 @@ from evalharness import registry
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
-from evalharness.domain.finding import Finding
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.problem import Problem
 from evalharness.domain.run import PlannedRun, Run, RunOptions
@@ -184,7 +184,7 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
 
             chosen = with_cap(chosen, request.sequential, store)
         check_gate(chosen, store, file.thresholds_from)
-        chosen, variants = choose_targets(chosen, request.targets, str(file.path))
+        chosen, variants = choose_targets(chosen, request.targets, file.label)
         for variant in variants:
             shared = prepared[0].budget if prepared and request.options.is_capped else None
             prepared.append(_prepared(context, chosen, variant, request, file, shared))
@@ -202,7 +202,7 @@ def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
     runs = [store.find_run(request.failed_of)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
     if not runs:
         raise UsageError(f"suite {suite.name} has not been run before", hint=Hint("hint.run_once"))
-    ids = cases_not_passed(store, runs)
+    ids = cases_not_passed(store, runs, suite)
     if not ids:
         raise NothingSelected(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
     return replace(selection, ids=frozenset(ids))
@@ -218,7 +218,7 @@ def _prepared(
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     budget = shared or budget_for(options, suite.config)
     item = prepare_run(suite, variant, variables, options, file, budget, context)
-    item.notes = request.notes
+    item.notes = (*request.notes, *_judge_without_work(suite, options.judge_model))
     if request.sequential is None:
         return item
     from evalharness.steps.choose_stopping import stopping_plan
@@ -228,18 +228,28 @@ def _prepared(
     return replace(item, run=item.run.model_copy(update={"options": options}))
 
 
+def _judge_without_work(suite: Suite, judge: str) -> Iterator[Finding]:
+    """A judge that was asked for though no grader of the suite is a model."""
+    if judge and not any(registry.load("grader", kind).type == "model" for kind in _grader_kinds(suite)):
+        yield finding("run.judge_not_needed", "warning", judge=judge)
+
+
 # Whether a suite runs untrusted code, as far as its files say. Nothing is built.
 
 
+def _grader_kinds(suite: Suite) -> set[str]:
+    """Rather one too many: a grader inside of another is known by its name alone."""
+    specs = (spec for case in suite.cases for spec in suite.graders_for(case))
+    named = {word for spec in specs for word in (spec.kind, *_words(spec.options))}
+    return named.intersection(registry.names("grader"))
+
+
 def _needs_sandbox(suite: Suite, asked: Sequence[WrittenTarget] = ()) -> bool:
-    """Rather once too often: a grader inside of another is known by its name alone. `asked` are targets as flags."""
-    named = {
-        word for case in suite.cases for spec in suite.graders_for(case) for word in (spec.kind, *_words(spec.options))
-    }
+    """`asked` are targets as flags."""
     targets = [suite.target, *suite.targets.values(), *(case.target for case in suite.cases)]
     targets += map(TargetSpec.model_validate, asked)
     sandboxed = any(found.kind == "agent" or _is_sandboxed(found.options) for found in targets if found)
-    graders = named.intersection(registry.names("grader"))
+    graders = _grader_kinds(suite)
     return (
         sandboxed
         or any(case.setup for case in suite.cases)

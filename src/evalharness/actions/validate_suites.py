@@ -10,6 +10,7 @@ from evalharness.contracts.context import Context
 from evalharness.domain.suite import LoadedFile
 from evalharness.formats.native import schema
 from evalharness.formats.suite_files import survey_paths
+from evalharness.steps.check_targets import with_checked_targets
 
 
 async def validate_suites(
@@ -18,7 +19,7 @@ async def validate_suites(
     format_name: str | None = None,
 ) -> list[LoadedFile]:
     """Every file with all its problems, also those that were passed over. Nothing is imported or started."""
-    return survey_paths(paths, format_name)
+    return [with_checked_targets(file, context.settings) for file in survey_paths(paths, format_name)]
 
 
 async def suite_schema(context: Context) -> dict[str, Any]:

@@ -7,23 +7,33 @@ from pathlib import Path
 
 import click
 
-from evalharness.cli.flags import debug_option
+from evalharness.cli.flags import debug_option, option
 
 
 @click.command("init")
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
+@option(
+    "--template",
+    type=click.Choice(["function", "command", "http", "chat", "agent", "judge"]),
+    default="function",
+    show_default=True,
+    help="What to evaluate: a Python function, a program, a service, a prompt, an agent with tools, or answers that a "
+    "language model grades.",
+)
 @debug_option
-def command(folder: str) -> int:
-    """Write a small working project into DIR (default: here). Files that exist are kept as they are."""
+def command(folder: str, template: str) -> int:
+    """Write a small project into DIR (default: here) that runs at once and offline. Files that exist are kept."""
     from evalharness.actions.init_project import init_project
     from evalharness.cli.stdout import command_name
     from evalharness.harness import MEMORY, Harness
 
     with Harness.open(MEMORY) as harness:
-        result = harness.call(init_project, Path(folder))
+        result = harness.call(init_project, Path(folder), template)
     for name in result.written:
         print(f"wrote  {result.folder / name}")
     for name in result.kept:
         print(f"kept   {result.folder / name} (it was there already)")
-    print(f"next   {'' if folder == '.' else f'cd {shlex.quote(folder)} && '}{command_name()} run suite.yaml")
+    enter = "" if folder == "." else f"cd {shlex.quote(folder)} && "
+    serve = "{ python3 server.py & } && " if template == "http" else ""
+    print(f"next   {enter}{serve}{command_name()} run suite.yaml")
     return 0

@@ -70,8 +70,10 @@ class RunStore(Protocol):
     @abstractmethod
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
-    ) -> None:
+    ) -> str | None:
         """Store the report, which is derived from the trials, and why the run stopped early, if it did.
+
+        Returns when the run was finished, or None while trials are pending.
 
         `judged` (each case that passed or failed) is added to the histories when the run is finished for the first
         time.

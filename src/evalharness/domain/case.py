@@ -42,7 +42,8 @@ def observation(case_id: str, cluster: str) -> str:
 
 
 class Case(Record):
-    id: Name
+    id: Name = ""
+    """Where it is left out, its suite calls it `case-1`, `case-2`, … by its position."""
     name: str = ""
     description: str = ""
     input: Json

@@ -20,6 +20,7 @@ Code: TypeAlias = Literal[
     "run.stopped_after_failures",
     "run.cases_ungraded",
     "run.no_such_grader",
+    "run.judge_not_needed",
     "run.gate_invalid",
     "run.gate_failed",
     "run.gate_passed",

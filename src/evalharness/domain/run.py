@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from random import Random
 from typing import Any, TypedDict, get_args
@@ -12,10 +13,10 @@ from pydantic import Field, ValidationError
 
 from evalharness.domain.case import Case
 from evalharness.domain.gate import GateOverrides
-from evalharness.domain.grade import GraderType
+from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
-from evalharness.domain.report import Report
+from evalharness.domain.report import Failure, Report
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Selection, Suite
@@ -178,6 +179,34 @@ class Run(Record):
         return self.report.summary.pass_rate if self.report else None
 
     @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The cases that did not pass, each with its first reason."""
+        return self.report.failures if self.report else ()
+
+    def to_records(self) -> list[dict[str, Json]]:
+        """One flat row per trial, for a data frame: `pandas.DataFrame(run.to_records())`."""
+        return [self._record(trial) for trial in self.trials]
+
+    def _record(self, trial: Trial) -> dict[str, Json]:
+        return {
+            "run_name": self.name,
+            "suite_name": self.suite.name,
+            "variant": self.variant,
+            "case_id": trial.case_id,
+            "trial": trial.index + 1,
+            "state": trial.state,
+            "score": trial.score,
+            "reason": trial.reason,
+            "output": trial.output,
+            "duration_s": trial.duration_s,
+            "cost_usd": trial.cost_usd,
+            "input_tokens": trial.input_tokens,
+            "output_tokens": trial.output_tokens,
+            "attempts": len(trial.attempts),
+            **{f"grade.{name}": grade.score for name, grade in _named_apart(trial.grades)},
+        }
+
+    @property
     def exit_code(self) -> int | None:
         return self.report.exit_code if self.report else None
 
@@ -192,6 +221,15 @@ class Run(Record):
             "python": self.lock.python_version,
             "platform": self.lock.platform,
         }
+
+
+def _named_apart(grades: Sequence[Grade]) -> Iterator[tuple[str, Grade]]:
+    """Each grade with a name of its own: `exact`, `exact_2`."""
+    seen: Counter[str] = Counter()
+    for grade in grades:
+        seen[grade.grader] += 1
+        number = seen[grade.grader]
+        yield (grade.grader if number == 1 else f"{grade.grader}_{number}"), grade
 
 
 class PlannedRun(Record):

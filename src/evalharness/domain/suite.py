@@ -99,6 +99,16 @@ class Suite(Record):
     templated: bool = False
     """Whether `{{name}}` in this suite's texts is a variable: true for files, false for suites built in Python."""
 
+    @field_validator("cases")
+    @classmethod
+    def _named_by_position(cls, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+        if all(case.id for case in cases):
+            return cases
+        return tuple(
+            case if case.id else case.model_copy(update={"id": f"case-{number}"})
+            for number, case in enumerate(cases, start=1)
+        )
+
     @field_validator("schema_version", mode="before")
     @classmethod
     def _unquoted(cls, written: Any) -> Any:
@@ -238,6 +248,10 @@ def matches_case(pattern: str, case: Case, file_name: str) -> bool:
     return any(lowered in text or fnmatchcase(text, lowered) for text in texts)
 
 
+PYTHON = "python"
+"""The format of a suite that was built in Python."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
     path: Path
@@ -251,6 +265,11 @@ class LoadedFile:
     """The file of the `config` folder that its gate takes thresholds from."""
     is_passed_over: bool = False
     """Whether it was only met in a folder, and is no suite."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it: the file's path, or the suite's name where there is no file."""
+        return self.path.name if self.format == PYTHON else str(self.path)
 
     @property
     def root(self) -> Path:

@@ -12,14 +12,15 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.case import CaseFile
+from evalharness.domain.language_model import split_name
 from evalharness.domain.options import Options
 from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.errors import InvalidFile, UnknownName, UsageError
+from evalharness.errors import InvalidFile, NamesNoFunction, UnknownName, UsageError
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import read_source
 from evalharness.redaction import SHORTEST_SECRET, is_secret_name
-from evalharness.references import reference_file
+from evalharness.references import missing_function, names_in, split_reference
+from evalharness.syntax.source import read_source
 from evalharness.values.json_value import Json
 from evalharness.values.variables import needed
 from evalharness.workspaces import confined, is_workspace_path
@@ -107,14 +108,15 @@ def _check_part(findings: Findings, place: FieldPath, noun: registry.Noun, spec:
     try:
         options: type[Options] = registry.load(noun, spec.kind).Options
     except UnknownName as error:
+        if noun == "target":
+            error = unknown_target(error, spec.kind, findings.source.path.parent)
         findings.unknown_name(place, error)
         return
     _check_options(findings, (*place, spec.kind), options, registry.written_options(options, spec))
     if spec.kind == "function":
         reference = spec.options.get("function") if isinstance(spec.options, Mapping) else spec.options
         if isinstance(reference, str):
-            root = spec.root if isinstance(spec, TargetSpec) else ""
-            _check_reference(findings, place, reference, noun, root)
+            _check_reference(findings, place, reference, noun)
 
 
 def _check_options(findings: Findings, place: FieldPath, options: type[Options], written: Json) -> None:
@@ -159,18 +161,31 @@ def with_known_options(findings: Findings, place: FieldPath, noun: registry.Noun
     return spec.model_copy(update={"options": known_options(findings, place, (noun, spec.kind), written, "warning")})
 
 
-def _check_reference(findings: Findings, place: FieldPath, reference: str, noun: str, root: str) -> None:
+def _check_reference(findings: Findings, place: FieldPath, reference: str, noun: str) -> None:
+    """A target's file is looked for only by `validate`: when a run is started, another target may be named."""
     if "{{" in reference:
         return
     try:
-        file = reference_file(reference, findings.source.path.parent / root)
+        missing = missing_function(reference, findings.source.path.parent) if noun == "grader" else None
+        split_reference(reference)
     except UsageError as error:
         findings.add(place, f"{error.message}; {error.plain_hint}")
         return
-    if file is not None and not is_file(file):
-        # A target can still be replaced by --target; a grader cannot.
-        severity = "warning" if noun == "target" else "error"
-        findings.add(place, f"the {noun}'s file {reference.rpartition(':')[0]} does not exist", severity=severity)
+    if isinstance(missing, UnknownName):
+        findings.unknown_name(place, missing)
+    elif missing is not None:
+        findings.add(place, f"the {noun}'s file {reference.rpartition(':')[0]} does not exist")
+
+
+def unknown_target(error: UnknownName, written: str, root: Path) -> UnknownName:
+    """The same error, with what was probably meant: a function of a file, a model, or a program."""
+    if written.endswith(".py"):
+        known = names_in(root / written)
+        public = [name for name in known.functions if not name.startswith("_")] if known else []
+        return NamesNoFunction(written, [f"{written}:{name}" for name in public], exists=is_file(root / written))
+    if split_name(written) and not is_file(root / written):
+        return error.guessing(f"chat:{written}")
+    return error.guessing(f"cmd:{written}") if is_file(root / written) else error
 
 
 # A target file: a YAML or JSON file that describes a target in full, alone or under the key `target`.

@@ -14,7 +14,7 @@ from evalharness.domain.invalid_values import STRAY, as_written, choices_of, eac
 from evalharness.domain.options import Options
 from evalharness.domain.problem import FieldPath, Problem, Severity, field_text
 from evalharness.errors import UnknownName, closest
-from evalharness.formats.syntax.source import Source
+from evalharness.syntax.source import Source
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -14,9 +14,9 @@ from evalharness.formats.native.folder import GRADERS, is_config
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source, import_hint
 from evalharness.formats.tables.columns import columns_of
 from evalharness.formats.tables.rows import looks_like_table
+from evalharness.syntax.source import Source, import_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,22 @@ FORMATS = (
     SESSIONS,
 )
 """In the order in which they are tried: the first that recognises its own is taken."""
+TABLE = Format(
+    "table",
+    "evalharness.formats.tables.table_suites:looks_like_usual_table",
+    "evalharness.formats.tables.table_suites:load_usual_table",
+    (),
+)
+"""Only of files that the user names: a folder may hold tables that are no suites."""
 
 
 def recognise(data: Any) -> Format | None:
     return next((each for each in FORMATS if each.looks(data)), None)
+
+
+def recognise_named(data: Any) -> Format | None:
+    """The format of a file that the user names, which may be a table, too."""
+    return TABLE if TABLE.looks(data) else recognise(data)
 
 
 def named_format(name: str) -> Format:

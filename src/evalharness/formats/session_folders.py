@@ -17,8 +17,8 @@ from evalharness.errors import InvalidFile
 from evalharness.formats.problems import Findings
 from evalharness.formats.recognition import SESSIONS, recognise
 from evalharness.formats.recorded_sessions.reader import case_of, read_session, suite_of
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.source import Source, read_source
+from evalharness.syntax import limits
+from evalharness.syntax.source import Source, read_source
 from evalharness.values.json_value import Json
 
 ENDING = ".json"

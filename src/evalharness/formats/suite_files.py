@@ -10,8 +10,16 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.suite import LoadedFile
 from evalharness.errors import InvalidFile
 from evalharness.formats.native.folder import is_config
-from evalharness.formats.recognition import SESSIONS, Format, mentions_a_suite, named_format, recognise
-from evalharness.formats.syntax.source import ENDINGS, Source, read_source
+from evalharness.formats.recognition import (
+    SESSIONS,
+    TABLE,
+    Format,
+    mentions_a_suite,
+    named_format,
+    recognise,
+    recognise_named,
+)
+from evalharness.syntax.source import DELIMITED, ENDINGS, Source, import_hint, read_source
 from evalharness.values.variables import needed
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
@@ -57,14 +65,27 @@ def _look_through(folder: Path, forced: Format | None) -> list[LoadedFile]:
 
 def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
     try:
+        if path.suffix.lower() in DELIMITED:
+            return _load_delimited(path)
         source = read_source(path)
     except InvalidFile as error:
         return _load_rest(path, error, forced)
     return load_source(source, forced)
 
 
+def _load_delimited(path: Path) -> LoadedFile:
+    from evalharness.formats.tables.columns import columns_of, usual_mapping  # here: most files are suites
+    from evalharness.formats.tables.rows import read_table
+
+    source = read_table(path)
+    if source.data and not usual_mapping(source.data):
+        message = f"is a table of {', '.join(columns_of(source.data))}, and none of them has the name of a question"
+        return LoadedFile(path, None, (Problem(str(path), 0, "", message, hint=import_hint(path)),))
+    return _load(source, TABLE)
+
+
 def load_source(source: Source, forced: Format | None = None) -> LoadedFile:
-    format_ = forced or recognise(source.data)
+    format_ = forced or recognise_named(source.data)
     if format_ is not None:
         return _load(source, format_)
     from evalharness.formats.recognition import not_a_suite  # here: most files are suites

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from evalharness.contracts.model import Llm
-from evalharness.domain.invalid_values import message_of
+from evalharness.domain.invalid_values import as_written, message_of
 from evalharness.domain.language_model import (
     ChatMessage,
     ChatReply,
@@ -25,10 +25,12 @@ from evalharness.domain.language_model import (
     FinishReason,
     ToolRequest,
 )
+from evalharness.domain.problem import Problem, field_text
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Usage
-from evalharness.errors import ModelUnavailable, UsageError
+from evalharness.errors import InvalidFile, ModelUnavailable, UsageError
 from evalharness.llms.access import Access
+from evalharness.syntax.source import ENDINGS, Source, read_source
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.pattern import Pattern, compile_pattern
@@ -71,10 +73,6 @@ class Step(Record):
             raise ValueError("is empty: give text, object or tool_calls")
         if self.text is not None and self.object is not None:
             raise ValueError("has both text and object: a reply is one of them")
-        try:
-            _as_json([self.object, [call.arguments for call in self.tool_calls]])
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"contains a value that JSON does not support: {error}") from None
         return self
 
 
@@ -110,7 +108,7 @@ class Script(Record):
 class Scripted(Llm):
     def __init__(self, model: str, access: Access) -> None:
         self.name = access.name_of(model)
-        self._script = _read(model, access)
+        self._script = read_script(model, access.root)
         self.revision = digest(self._script.model_dump(mode="json"))
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -150,29 +148,24 @@ class Scripted(Llm):
         )
 
 
-def _read(model: str, access: Access) -> Script:
-    path = model_file(model, access.root) or access.root / model
-    places = f"relative to {access.root} or to the current folder"
-    hint = f"a script is a YAML file named {places}, as in {access.provider}/replies.yaml"
+def read_script(model: str, root: Path) -> Script:
+    """Raises InvalidFile with every problem of the script, each with its line."""
+    path = model_file(model, root) or root / model
+    if path.suffix.lower() not in ENDINGS:
+        raise UsageError(f"{path} is not a script", hint="a script is a YAML file, as in scripted/replies.yaml")
+    source = read_source(path)
     try:
-        written = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"cannot read the script {path}: {reason}", hint=hint) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # such as an impossible date
-        raise UsageError(f"the script {path} is not YAML: {error}", hint=hint) from None
-    try:
-        return Script.model_validate(written)
+        return Script.model_validate(source.data)
     except ValidationError as error:
         # pydantic leaves out a wrong entry, and may then also report that there are too few.
-        problems = [found for found in error.errors() if found["type"] != "too_short" or not found["input"]]
-        raise UsageError("\n".join([f"the script {path} is wrong:", *map(_problem_text, problems)])) from None
+        found = [each for each in error.errors() if each["type"] != "too_short" or not each["input"]]
+        raise InvalidFile([_problem(source, each) for each in found]) from None
 
 
-def _problem_text(problem: Mapping[str, Any]) -> str:
-    place = ".".join(map(str, problem["loc"]))
-    message = _OURS.get(problem["type"]) or message_of({**problem, "wanted": ()})
-    return f"  {place}: {message}" if place else f"  {message}"
+def _problem(source: Source, found: Mapping[str, Any]) -> Problem:
+    place = as_written(found["loc"])
+    message = _OURS.get(found["type"]) or message_of({**found, "wanted": ()})
+    return Problem(str(source.path), source.line_of(place), field_text(place), message)
 
 
 def _last_user_message(messages: tuple[ChatMessage, ...]) -> tuple[int, str]:

@@ -11,8 +11,8 @@ from evalharness import registry
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite, Variant
-from evalharness.errors import Hint, UsageError
-from evalharness.formats.parts import exposed_in_address, load_target
+from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.formats.parts import exposed_in_address, load_target, unknown_target
 from evalharness.values.text import head
 
 LONGEST_NAME = 200
@@ -108,7 +108,10 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:
         raise UsageError(f"{written!r} is no target: {explain(error)}") from None
-    registry.load("target", spec.kind)
+    try:
+        registry.load("target", spec.kind)
+    except UnknownName as error:
+        raise unknown_target(error, spec.kind, Path.cwd()) from None
     if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
         raise UsageError(f"the target's address: {why}", hint=Hint("hint.key_as_variable"))
     return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

@@ -274,7 +274,7 @@ def prepare_run(
     """A new run; the store will give it its id and, unless it has one, a name."""
     assert variant.target is not None, "chosen with its target"
     spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
-    parts, lock = _locked(spec, variables, budget, context, str(file.path))
+    parts, lock = _locked(spec, variables, budget, context, file.label)
     run = Run(
         id="",
         name=options.run_name,

@@ -10,11 +10,11 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import SuiteStore
 from evalharness.domain.problem import Problem
 from evalharness.domain.stored import RegisteredSuite
-from evalharness.domain.suite import LoadedFile, Suite
+from evalharness.domain.suite import PYTHON, LoadedFile, Suite
 from evalharness.errors import InvalidFile, UsageError, closest
 from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, ready_made_suites
-from evalharness.formats.syntax.source import ENDINGS
 from evalharness.steps.collect_variables import redactor_for
+from evalharness.syntax.source import ENDINGS
 
 SHOWN = 5
 
@@ -107,12 +107,9 @@ def without_errors(loaded: list[LoadedFile]) -> list[LoadedFile]:
 
 # Register suites: keep them in the store, whole and under their names, so that `run NAME` finds them from anywhere.
 
-PYTHON = "python"
-"""The format of a suite that no file holds: it was built by a program."""
-
 
 def without_file(suite: Suite, root: Path) -> LoadedFile:
-    """A suite that no file holds, as if one did, in the folder from which its relative paths start."""
+    """A suite that was built in Python; its relative paths start at `root`."""
     return LoadedFile(root / f"suite {suite.name.replace('/', ' ')}", suite, format=PYTHON)
 
 
@@ -137,14 +134,14 @@ async def register_suites(context: Context, files: Iterable[LoadedFile]) -> list
 def taken_names(files: Iterable[LoadedFile]) -> list[Problem]:
     """Warnings of names that lead to another suite than one may think: of two files, or of a ready-made suite."""
     named = [(file, file.suite.name) for file in files if file.suite is not None]
-    last = {name: str(file.path) for file, name in named}
+    last = {name: file.label for file, name in named}
     warnings = [
         (file, f"the suite '{name}' is in {last[name]}, too, and is registered from there")
         for file, name in named
-        if str(file.path) != last[name]
+        if file.label != last[name]
     ]
     warnings += [(file, hidden_ready_made(name)) for file, name in named if name in ready_made_suites()]
-    return [Problem(str(file.path), 0, "", message, severity="warning") for file, message in warnings]
+    return [Problem(file.label, 0, "", message, severity="warning") for file, message in warnings]
 
 
 def hidden_ready_made(name: str) -> str:

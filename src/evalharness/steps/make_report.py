@@ -17,6 +17,7 @@ from evalharness.domain.report import REPORT_FORMAT, CaseItem, ItemAnalysis, Rep
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import mark_of
 from evalharness.domain.specification import BUILT_IN
+from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED
 from evalharness.engine.gating.run_verdict import may_be_gated, run_verdict
 from evalharness.engine.gating.threshold_checks import Counted, limit_checks
@@ -60,8 +61,9 @@ def finish_run(
     report = make_report(run, measured, stopped=stopped, elapsed_s=before_s + took_s, notes=notes)
     report = apply_gate(run, _as_stopped(run, report, store), measured, store, day)
     judged = _judged(run, measured) if run.has_fresh_trials else []
-    store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
-    return run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)})
+    finished_at = store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
+    shown = _with_past(store, run, report, measured, stopped, day)
+    return run.model_copy(update={"finished_at": finished_at, "report": shown})
 
 
 def with_report(context: Context, run: Run) -> Run:
@@ -230,12 +232,19 @@ def _capped(run: Run, measured: Measured) -> Iterator[Finding]:
         yield finding("grades.capped", "warning", trials=measured.capped, run=run.name)
 
 
-def cases_not_passed(store: Store, runs: Iterable[Run]) -> set[str]:
-    """By each case's latest result: `runs` come newest first; runs of one command (a matrix) count together."""
+def cases_not_passed(store: Store, runs: Iterable[Run], suite: Suite) -> set[str]:
+    """By each case's latest result: `runs` come newest first; runs of one command (a matrix) count together.
+
+    A regrade counts only for cases that it graded as `suite` says: it may have been done with another file.
+    """
+    graders = {case.id: suite.graders_for(case) for case in suite.cases}
     passed: dict[str, tuple[str, bool]] = {}
     for run in runs:
+        by_id = {case.id: case for case in run.suite.cases}
         for case_id, tally in measured_trials(store, run).tallies.items():
             if run.options.sequential and tally.is_skipped:  # it was decided without this case
+                continue
+            if run.regrade_of and run.suite.graders_for(by_id[case_id]) != graders.get(case_id):
                 continue
             matrix_id, so_far = passed.get(case_id, (run.matrix_id, True))
             if matrix_id == run.matrix_id:

@@ -191,7 +191,7 @@ class SqlStore(Store):
 
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
-    ) -> None:
+    ) -> str | None:
         self.flush()
         body, cases = report_body(report, self._redactor), cases_body(report.cases, self._redactor)
         finished_at = None if report.summary.trials.pending else self._now()
@@ -201,6 +201,7 @@ class SqlStore(Store):
             values = (finished_at, body, cases, stopped, elapsed_s, run_id)
             if not connection.execute(statements.FINISH_RUN, values).rowcount:
                 raise UnknownName("run", run_id, [])
+        return finished_at
 
     def _add_to_histories(
         self, connection: Connection, run_id: str, judged: Iterable[tuple[Case, bool]], moment: str

@@ -193,7 +193,7 @@ class FakeStore(Store):
 
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
-    ) -> None:
+    ) -> str | None:
         run, moment = self._run(run_id), self._now()
         is_finished = not report.summary.trials.pending
         with self._kept.lock:
@@ -206,6 +206,7 @@ class FakeStore(Store):
                 encoding.cases_body(report.cases, self._redactor),
             )
             run.stopped, run.elapsed_s = stopped, run.elapsed_s + elapsed_s
+            return run.finished_at
 
     def _add_to_history(self, suite_name: str, case: Case, passed_at: str | None) -> None:
         histories = self._kept.histories[suite_name]

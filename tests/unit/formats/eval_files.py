@@ -10,7 +10,7 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.suite import Suite
 from evalharness.formats.eval_harness.reader import load_eval_harness, looks_eval_harness
 from evalharness.formats.native.reader import load_native, looks_native
-from evalharness.formats.syntax.source import read_source
+from evalharness.syntax.source import read_source
 
 
 def put(folder: Path, files: dict[str, str]) -> Path:

@@ -14,7 +14,7 @@ from evalharness.domain.suite import Suite
 from evalharness.formats.eval_harness.reader import load_eval_harness, looks_eval_harness
 from evalharness.formats.native.reader import looks_native
 from evalharness.formats.native.writer import dump_suite
-from evalharness.formats.syntax.source import read_source
+from evalharness.syntax.source import read_source
 
 CAPABILITY = """\
 id: cap-1

@@ -13,7 +13,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
 from evalharness.formats.native.reader import load_native
 from evalharness.formats.native.writer import dump_suite
-from evalharness.formats.syntax.source import parse_text
+from evalharness.syntax.source import parse_text
 from evalharness.values.variables import fill
 
 

@@ -13,7 +13,7 @@ from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec
 from evalharness.formats.parts import check_grader
 from evalharness.formats.problems import Findings, problems_text
-from evalharness.formats.syntax.source import parse_text
+from evalharness.syntax.source import parse_text
 from evalharness.values.json_value import Json
 
 

@@ -13,7 +13,7 @@ from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.formats.native.reader import load_native
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.suite_files import load_paths, survey_paths
-from evalharness.formats.syntax.source import parse_text
+from evalharness.syntax.source import parse_text
 
 
 def load(path: Path, format_name: str | None = None) -> LoadedFile:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax.source import Source
 from evalharness.formats.tables.rows import read_table
+from evalharness.syntax.source import Source
 
 
 def read(folder: Path, name: str, text: str, encoding: str = "utf-8") -> Source:

@@ -12,9 +12,9 @@ from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
 from evalharness.formats.problems import Findings
 from evalharness.formats.suite_files import suites_below
-from evalharness.formats.syntax.source import parse_text
 from evalharness.formats.task_suites.reader import load_task_suite, looks_like_task_suite
 from evalharness.formats.task_suites.records import TASK_CATEGORIES
+from evalharness.syntax.source import parse_text
 
 
 def load(data: Any) -> tuple[Suite | None, Findings]:

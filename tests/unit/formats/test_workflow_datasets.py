@@ -18,9 +18,9 @@ from evalharness.domain.suite import Suite
 from evalharness.formats.native.reader import load_native
 from evalharness.formats.native.writer import dump_suite
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import parse_text
 from evalharness.formats.workflow_datasets.reader import load_workflow_dataset, looks_like_dataset
 from evalharness.formats.workflow_datasets.records import DEFAULT_SCORERS, EvalCase, EvalDataset
+from evalharness.syntax.source import parse_text
 from evalharness.values.variables import fill
 
 PAGE = (Path(__file__).parents[3] / "docs" / "workflow-datasets.md").read_text(encoding="utf-8")

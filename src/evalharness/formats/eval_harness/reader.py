@@ -19,7 +19,7 @@ from evalharness.formats.native.reader import Assembly, native_document
 from evalharness.formats.native.written_evals import Document, WrittenEval
 from evalharness.formats.parts import kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source
+from evalharness.syntax.source import Source
 
 SUITE = "eval_suite"
 SCHEMA_VERSION = "schema_version"

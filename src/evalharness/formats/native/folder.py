@@ -27,8 +27,8 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import InvalidFile, UnknownName, UsageError
 from evalharness.formats.parts import is_file, kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import ENDINGS, Source, read_source
 from evalharness.references import split_reference
+from evalharness.syntax.source import ENDINGS, Source, read_source
 from evalharness.values.json_value import Json
 
 REF = "$ref"

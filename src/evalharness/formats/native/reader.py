@@ -19,7 +19,7 @@ from evalharness.formats.native.written_evals import EVAL_KEYS, Document, Writte
 from evalharness.formats.native.written_graders import GraderReader
 from evalharness.formats.parts import kind_of, needs_reference
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source
+from evalharness.syntax.source import Source
 
 
 def looks_native(data: Any) -> bool:

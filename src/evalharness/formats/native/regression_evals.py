@@ -15,7 +15,7 @@ from evalharness.errors import UnknownName
 from evalharness.formats.native.expectations import Expected
 from evalharness.formats.native.folder import REF, Folder, is_ref
 from evalharness.formats.native.written_evals import WrittenEval
-from evalharness.formats.syntax.source import ENDINGS
+from evalharness.syntax.source import ENDINGS
 from evalharness.values.json_value import Json
 from evalharness.values.variables import MATCHER
 

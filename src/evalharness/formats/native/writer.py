@@ -18,7 +18,7 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.errors import UsageError
 from evalharness.formats.native.suite_fields import INHERITED
-from evalharness.formats.syntax.yaml_writer import indented, yaml_lines
+from evalharness.syntax.yaml_writer import indented, yaml_lines
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape
 

@@ -26,7 +26,7 @@ from evalharness.domain.problem import quoted
 from evalharness.domain.suite import Suite
 from evalharness.formats.parts import kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source
+from evalharness.syntax.source import Source
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape, has_braces
 

@@ -21,6 +21,11 @@ from evalharness.workspaces import is_workspace_path
 TEXT_KEYS = ("id", "name", "description", "category", "cluster", "difficulty", "criticality")
 KEYS = (*TEXT_KEYS, "input", "expected", "reference", "tags", "weight")
 FAMILIES = ("input", "expected", "metadata", "files")
+USUAL = {
+    "input": ("input", "question", "prompt", "query"),
+    "expected": ("expected", "answer", "target", "ideal", "expected_output"),
+}
+"""What people call these columns; a table with such names needs no mapping. The first that is there is taken."""
 LOOKED_INTO = 100
 """From how many rows the columns inside columns are taken that a message lists."""
 
@@ -72,6 +77,14 @@ def parse_mapping(written: Sequence[str]) -> dict[str, Cell]:
     if not {"input"} & {*mapping, *families}:
         raise UsageError("no column is mapped to input", hint=Hint("hint.map_input"))
     return mapping
+
+
+def usual_mapping(rows: Sequence[Mapping[str, Json]]) -> dict[str, Cell]:
+    """The columns that have usual names, in upper or lower case; nothing where none of them is the question."""
+    columns = {name.lower(): name for row in reversed(rows) for name in row}
+    names = {key: USUAL.get(key, (key,)) for key in KEYS}
+    found = {key: next((columns[name] for name in usual if name in columns), None) for key, usual in names.items()}
+    return {key: Cell((column,)) for key, column in found.items() if column} if found["input"] else {}
 
 
 def _check_key(key: str) -> None:

@@ -20,9 +20,9 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile
 from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.source import Source, parse_text, read_text
 from evalharness.formats.tables.rows import only_list, row_problems
+from evalharness.syntax import limits
+from evalharness.syntax.source import Source, parse_text, read_text
 from evalharness.values.variables import escape, has_braces
 
 Preset = Literal["humaneval", "mbpp"]

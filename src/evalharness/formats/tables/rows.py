@@ -13,9 +13,9 @@ from pathlib import Path
 from evalharness.domain.problem import Problem, quoted
 from evalharness.errors import InvalidFile
 from evalharness.formats.parts import kind_of
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.limits import Lines
-from evalharness.formats.syntax.source import DELIMITED, Source, read_source, read_text
+from evalharness.syntax import limits
+from evalharness.syntax.limits import Lines
+from evalharness.syntax.source import DELIMITED, Source, read_source, read_text
 from evalharness.values.json_value import Json
 
 DELIMITERS = (",", ";", "\t")

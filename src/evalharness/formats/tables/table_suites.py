@@ -18,13 +18,15 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, InvalidFile
 from evalharness.formats.parts import check_grader, kind_of
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.json_source import parse_json
-from evalharness.formats.syntax.source import DELIMITED, Source
-from evalharness.formats.syntax.yaml_source import plain_scalar
-from evalharness.formats.tables.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty
+from evalharness.formats.tables.columns import FAMILIES, KEYS, TEXT_KEYS, Cell, check_columns, is_empty, usual_mapping
+from evalharness.formats.tables.rows import CASE_KEYS, rows_of
+from evalharness.syntax.json_source import parse_json
+from evalharness.syntax.source import DELIMITED, Source
+from evalharness.syntax.yaml_source import plain_scalar
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape, has_braces
 
+GRADED_BY = CASE_KEYS - {"input"}
 NUMBERS = ("numeric", "exit_code", "max_length")
 TEXTS = ("exact", "semantic_similarity")
 JSON_VALUES = ("json_equals", "json_schema")
@@ -52,6 +54,22 @@ def suite_from_rows(
         return None, findings
     suite = Suite(name=name, templated=reading.is_templated or has_braces(name))
     return suite.model_copy(update={"cases": tuple(reading.cases)}), findings
+
+
+def load_usual_table(source: Source) -> tuple[Suite | None, Findings]:
+    """A table whose columns have the usual names, as a suite with the file's name."""
+    rows = rows_of(source)
+    return suite_from_rows(rows, usual_mapping(rows.data), name=source.path.name.partition(".")[0])
+
+
+def looks_like_usual_table(data: Json) -> bool:
+    """Rows with a question, and no case of ours: those say under `expected` or `graders` what is right."""
+    is_rows = isinstance(data, list) and bool(data) and all(isinstance(row, Mapping) for row in data)
+    if not is_rows or not (mapping := usual_mapping(data)):
+        return False
+    if all("input" not in row for row in data):
+        return True
+    return "expected" in mapping and all(GRADED_BY.isdisjoint(row) for row in data)
 
 
 @dataclass(slots=True)
@@ -173,10 +191,18 @@ class _Reading:
             self.findings.add((), unchecked, severity="warning", hint=Hint("hint.map_expected"))
 
 
+def _is_conversation(value: Json) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, Mapping) and {"role", "content"} <= set(each) for each in value
+    )
+
+
 def _case_value(key: str, value: Json) -> Json:
     if key == "tags":
         tags = [as_text(tag) for tag in value] if isinstance(value, list) else as_text(value).split(",")
         return list(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+    if key == "input" and _is_conversation(value):
+        return {"messages": value}
     if key == "weight" and isinstance(value, str):
         number = plain_scalar(value.strip())
         return number if isinstance(number, int | float) else value

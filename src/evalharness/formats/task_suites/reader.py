@@ -19,8 +19,8 @@ from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.formats.parts import check_files, check_target, kind_of, read_spec
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source
 from evalharness.formats.task_suites.records import TASK_CATEGORIES, EvalSuite, EvalTask, ExpectedFile
+from evalharness.syntax.source import Source
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape, fill, has_braces
 

@@ -20,8 +20,8 @@ from evalharness.domain.suite import Suite, Variant
 from evalharness.errors import UnknownName
 from evalharness.formats.parts import check_grader, check_target, is_grader, kind_of, read_spec
 from evalharness.formats.problems import Findings
-from evalharness.formats.syntax.source import Source
 from evalharness.formats.workflow_datasets.records import DEFAULT_SCORERS, EvalCase, EvalDataset, scorer_fields
+from evalharness.syntax.source import Source
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape, has_braces
 

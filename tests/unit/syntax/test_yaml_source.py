@@ -8,8 +8,8 @@ from missing_parts import missing
 
 from evalharness.domain.problem import Problem
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax.limits import line_at
-from evalharness.formats.syntax.yaml_source import MAX_ALIASES, parse_yaml
+from evalharness.syntax.limits import line_at
+from evalharness.syntax.yaml_source import MAX_ALIASES, parse_yaml
 
 
 @pytest.fixture(params=[False, True], ids=["c", "pure"])

@@ -6,8 +6,8 @@ import pytest
 
 from evalharness.domain.problem import Problem
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax.json_source import parse_json, parse_jsonl
-from evalharness.formats.syntax.limits import line_at
+from evalharness.syntax.json_source import parse_json, parse_jsonl
+from evalharness.syntax.limits import line_at
 
 
 def load(text: str) -> Any:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 from evalharness.errors import UsageError
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.yaml_source import plain_scalar
+from evalharness.syntax import limits
+from evalharness.syntax.yaml_source import plain_scalar
 
 INDENT = "  "
 LONGEST_INLINE_LIST = 80

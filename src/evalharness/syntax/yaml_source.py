@@ -27,8 +27,8 @@ from yaml.scanner import Scanner, ScannerError
 
 from evalharness.domain.problem import Problem, field_text, quoted
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.limits import Lines, line_at
+from evalharness.syntax import limits
+from evalharness.syntax.limits import Lines, line_at
 
 MAY_NOT_BE_TEXT = frozenset("~nNtTfF-+.0123456789")
 """The first characters of every scalar that is something other than text."""

@@ -16,8 +16,8 @@ from typing import Any
 
 from evalharness.domain.problem import FieldPath, Problem, field_text, quoted
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.limits import Lines
+from evalharness.syntax import limits
+from evalharness.syntax.limits import Lines
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _BARE = re.compile(r"[^\s,\]}]+")  # a number or a word

@@ -7,8 +7,8 @@ import pytest
 
 from evalharness.domain.problem import Problem
 from evalharness.errors import InvalidFile
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.source import parse_text, read_source
+from evalharness.syntax import limits
+from evalharness.syntax.source import parse_text, read_source
 
 
 def problem_of(path: Path) -> Problem:

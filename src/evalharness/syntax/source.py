@@ -14,10 +14,10 @@ from typing import Any
 from evalharness.domain import problem
 from evalharness.domain.problem import Problem
 from evalharness.errors import Hint, InvalidFile
-from evalharness.formats.syntax import limits
-from evalharness.formats.syntax.json_source import parse_json, parse_jsonl
-from evalharness.formats.syntax.limits import Lines, line_at
-from evalharness.formats.syntax.yaml_source import parse_yaml
+from evalharness.syntax import limits
+from evalharness.syntax.json_source import parse_json, parse_jsonl
+from evalharness.syntax.limits import Lines, line_at
+from evalharness.syntax.yaml_source import parse_yaml
 
 _PARSERS: dict[str, Callable[[str, str], tuple[Any, Callable[[], Lines]]]] = {
     ".yaml": parse_yaml,

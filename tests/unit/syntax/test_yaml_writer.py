@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.errors import UsageError
-from evalharness.formats.syntax.yaml_writer import yaml_lines
+from evalharness.syntax.yaml_writer import yaml_lines
 
 
 def written(value: Any) -> str:

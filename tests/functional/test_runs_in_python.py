@@ -1,0 +1,109 @@
+"""What Python programs and notebooks see of a run: printed, as a table, in rows, and while it is under way."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from queue import Empty
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from evalharness import Case, Run, Suite, TargetSpec, UsageError, evaluate, load_run
+from evalharness.errors import NothingSelected
+
+CELL = """
+import time
+from evalharness import Case, Suite, evaluate
+def answer(question):
+    time.sleep(0.3)
+    return question
+evaluate(Suite(name="<echo>", cases=[Case(input=word, expected="1") for word in "12"]), answer, max_concurrency=1)
+"""
+
+
+@pytest.fixture
+def echoed(tmp_path: Path) -> Run:
+    cases = [Case(input="1", expected="1"), Case(id="two", input="2", expected={"contains": "<3>"})]
+    return evaluate(Suite(name="echo", cases=cases), lambda text: text, trials=2, store=tmp_path / "store.db")
+
+
+def test_a_printed_run_is_what_the_terminal_shows(echoed: Run) -> None:
+    printed = str(echoed)
+    assert "echo" in printed.splitlines()[0]
+    assert "FAILED" in printed and "two" in printed and "'<3>'" in printed and echoed.name in printed
+    assert "\x1b" not in printed
+    assert re.fullmatch(r"<Run [\w-]+ of echo: FAILED, pass rate 50 % \(\S+ %\)>", repr(echoed))
+
+
+def test_a_notebook_gets_a_table_with_what_failed_first(echoed: Run) -> None:
+    table = echoed._repr_html_()  # type: ignore[attr-defined]
+    assert table.index("<td>two</td>") < table.index("<td>case-1</td>")
+    assert "&lt;3&gt;" in table and "<3>" not in table
+
+
+def test_a_run_has_its_trials_failures_and_rows(echoed: Run) -> None:
+    assert [failure.eval_id for failure in echoed.failures] == ["two"]
+    assert echoed.finished_at is not None and echoed.finished_at >= echoed.created_at
+    rows = echoed.to_records()
+    assert [(row["case_id"], row["trial"], row["state"]) for row in rows] == [
+        ("case-1", 1, "passed"),
+        ("case-1", 2, "passed"),
+        ("two", 1, "failed"),
+        ("two", 2, "failed"),
+    ]
+    assert rows[0]["output"] == "1" and rows[0]["grade.exact"] == 1.0
+
+
+def test_several_grades_of_one_kind_have_columns_of_their_own(tmp_path: Path) -> None:
+    case = Case(input="ab", graders=({"kind": "contains", "options": "a"}, {"kind": "contains", "options": "c"}))
+    [row] = evaluate(Suite(name="s", cases=[case]), lambda text: text, store=tmp_path / "s.db").to_records()
+    assert (row["grade.contains"], row["grade.contains_2"]) == (1.0, 0.0)
+
+
+def test_the_newest_run_is_loaded_without_a_name(echoed: Run, tmp_path: Path) -> None:
+    again = evaluate(Suite(name="other", cases=[Case(input="1")]), lambda text: text, store=tmp_path / "store.db")
+    newest = load_run(store=tmp_path / "store.db")
+    assert (newest.name, len(newest.trials), str(newest)) == (again.name, 1, str(again))
+    assert load_run(echoed.name, store=tmp_path / "store.db").to_records() == echoed.to_records()
+
+
+def test_messages_about_suites_in_python_name_no_file() -> None:
+    with pytest.raises(NothingSelected, match=r"^suite empty has no cases$"):
+        evaluate(Suite(name="empty", cases=()), TargetSpec(kind="null"), store=":memory:")
+    with pytest.raises(UsageError, match=r"^suite nobody names no target$"):
+        evaluate(Suite(name="nobody", cases=[Case(input="1")]), store=":memory:")
+
+
+def test_a_given_id_may_not_be_that_of_a_position() -> None:
+    with pytest.raises(UsageError, match="case id 'case-2' is used 2 times"):
+        Suite(name="twice", cases=[Case(id="case-2", input="1"), Case(input="2")])
+
+
+def test_a_notebook_shows_progress_and_then_the_table(tmp_path: Path) -> None:
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    try:
+        asked = client.execute(CELL)
+        printed, shown = "", {}
+        while True:
+            try:
+                message = client.get_iopub_msg(timeout=60)
+            except Empty:
+                pytest.fail("the kernel gave no answer")
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "stream" and content["name"] == "stdout":
+                printed += content["text"]
+            elif kind == "execute_result":
+                shown = content["data"]
+            elif kind == "error":
+                pytest.fail("\n".join(content["traceback"]))
+            elif kind == "status" and content["execution_state"] == "idle":
+                break
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    assert "0 of 2 trials" in printed and "1 of 2 trials, 1 passed" in printed
+    assert printed.endswith("\r") and not printed.split("\r")[-2].strip(), "nothing stays of the progress"
+    assert "&lt;echo&gt;" in shown["text/html"] and "case-2" in shown["text/html"]
