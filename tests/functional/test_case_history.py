@@ -133,3 +133,16 @@ def stored(project: Project) -> list[int]:
     """How often each case has failed, in the order of cases."""
     with closing(sqlite3.connect(f"file:{project.folder / 'store.db'}?mode=ro", uri=True)) as store:
         return [count for (count,) in store.execute("SELECT failure_count FROM case_history ORDER BY case_id")]
+
+
+def test_failures_are_counted_for_each_target(folder: Path) -> None:
+    write(folder, other_py="def answer(text):\n    return 'no'\n")
+    run(folder, b="no")
+    run(folder, b="no")
+    other = drive(folder, "run", "suite.yaml", "--target", "other.py:answer", "--json").report["failures"]
+    assert {failure["eval_id"]: failure["details"]["failure_count"] for failure in other} == {
+        "old": 3,
+        "new": 1,
+        "odd": 1,
+    }
+    assert run(folder, b="no")["new"]["failure_count"] == 3

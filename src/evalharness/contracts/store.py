@@ -241,8 +241,11 @@ class SuiteStore(Protocol):
     def registered_suite(self, name: str) -> RegisteredSuite | None: ...
 
     @abstractmethod
-    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
-        """By case id, for the cases of a suite that have been judged at least once."""
+    def case_histories(self, suite_name: str, target: str) -> dict[str, CaseHistory]:
+        """By case id, for the cases of a suite that have been judged at least once on this target.
+
+        A target is known by the variant that its reports name.
+        """
         ...
 
     @abstractmethod

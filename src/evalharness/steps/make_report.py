@@ -109,7 +109,7 @@ def _storable(report: Report) -> Report:
 def case_histories(store: Store, run: Run) -> dict[str, CaseHistory]:
     """Of every case of a run, as things stand now; where the store knows nothing, what the file said."""
     written = {case.id: written_history(case) for case in run.suite.cases}
-    return written | store.case_histories(run.suite.name)
+    return written | store.case_histories(run.suite.name, run.variant)
 
 
 def _overrun(run: Run, report: Report, measured: Measured, stopped: str) -> dict[str, float]:

@@ -98,6 +98,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     ("ALTER TABLE trials ADD COLUMN cause TEXT",),
+    (
+        "ALTER TABLE case_history RENAME TO case_history_of_all_targets",
+        """CREATE TABLE case_history (
+            suite_name TEXT NOT NULL,
+            target TEXT NOT NULL,
+            case_id TEXT NOT NULL,
+            failure_count INTEGER NOT NULL,
+            last_passed TEXT,
+            PRIMARY KEY (suite_name, target, case_id)
+        )""",
+        "INSERT INTO case_history SELECT suite_name, '', case_id, failure_count, last_passed "
+        "FROM case_history_of_all_targets",
+        "DROP TABLE case_history_of_all_targets",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 

@@ -197,26 +197,28 @@ class SqlStore(Store):
         finished_at = None if report.summary.trials.pending else self._now()
         with self._database.transaction() as connection:
             if finished_at:
-                self._add_to_histories(connection, run_id, judged, finished_at)
+                self._add_to_histories(connection, run_id, self._clean(report.metadata.variant), judged, finished_at)
             values = (finished_at, body, cases, stopped, elapsed_s, run_id)
             if not connection.execute(statements.FINISH_RUN, values).rowcount:
                 raise UnknownName("run", run_id, [])
         return finished_at
 
     def _add_to_histories(
-        self, connection: Connection, run_id: str, judged: Iterable[tuple[Case, bool]], moment: str
+        self, connection: Connection, run_id: str, target: str, judged: Iterable[tuple[Case, bool]], moment: str
     ) -> None:
         """In the transaction in which a run is finished: one that was finished before has been counted before."""
         for (suite_name,) in connection.execute(statements.UNFINISHED_SUITE, (run_id,)).fetchall():
             passed: list[tuple[Any, ...]] = []
             failed: list[tuple[Any, ...]] = []
+            rows = connection.execute(statements.HISTORIES, (suite_name, "")).fetchall()
+            known = {case_id: CaseHistory(*rest) for case_id, *rest in rows}
             for case, has_passed in judged:
-                count, last_passed = written_history(case)
+                count, last_passed = known.get(case.id) or written_history(case)
                 if has_passed:
-                    passed.append((suite_name, case.id, count, moment))
+                    passed.append((suite_name, target, case.id, count, moment))
                 else:
                     before = None if last_passed is None else self._clean(last_passed)
-                    failed.append((suite_name, case.id, count + 1, before))
+                    failed.append((suite_name, target, case.id, count + 1, before))
             connection.executemany(statements.CASE_PASSED, passed)
             connection.executemany(statements.CASE_FAILED, failed)
 
@@ -449,8 +451,8 @@ class SqlStore(Store):
             return RegisteredSuite(self._decoder.suite(body, wanted), *rest)
         return None
 
-    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
-        rows = self._database.read(statements.HISTORIES, (self._clean(suite_name),))
+    def case_histories(self, suite_name: str, target: str) -> dict[str, CaseHistory]:
+        rows = self._database.read(statements.HISTORIES, (self._clean(suite_name), self._clean(target)))
         return {case_id: CaseHistory(*rest) for case_id, *rest in rows}
 
     def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:

@@ -134,7 +134,8 @@ REMOVE_ADDED_RUNS = "DELETE FROM baseline_runs WHERE suite_name = ? AND name = ?
 # Suites and the histories of their cases
 
 _SUITE_COLUMNS = "name, body, path, root, format, registered_at, cases"
-_HISTORY = ("case_history", "suite_name, case_id, failure_count, last_passed", "suite_name, case_id")
+_HISTORY_KEY = "suite_name, target, case_id"
+_HISTORY = ("case_history", f"{_HISTORY_KEY}, failure_count, last_passed", _HISTORY_KEY)
 
 REGISTER_SUITE = upsert("suites", _SUITE_COLUMNS, "name", taken_over(_SUITE_COLUMNS.split(", ")[1:]))
 LINES_OF_SUITES = "SELECT name, cases AS case_count, path, format, registered_at FROM suites ORDER BY name"
@@ -142,7 +143,11 @@ READ_SUITE = "SELECT body, root, path, format, registered_at FROM suites WHERE n
 UNFINISHED_SUITE = "SELECT suite_name FROM runs WHERE id = ? AND finished_at IS NULL"
 CASE_FAILED = upsert(*_HISTORY, "failure_count = case_history.failure_count + 1")
 CASE_PASSED = upsert(*_HISTORY, taken_over(["last_passed"]))
-HISTORIES = "SELECT case_id, failure_count, last_passed FROM case_history WHERE suite_name = ?"
+HISTORIES = (
+    "SELECT case_id, failure_count, last_passed FROM case_history WHERE suite_name = ? AND target IN ('', ?) "
+    "ORDER BY target"
+)
+"""Histories of all targets, which earlier versions kept, come first: a target's own takes their place."""
 
 # What selftests found
 

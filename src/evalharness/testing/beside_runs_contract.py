@@ -135,13 +135,13 @@ class SuiteStoreContract(StoreFixtures):
         store.remove_run(run)
         store.compact()
         assert [line.name for line in store.registered_suites()] == ["capitals"]
-        assert store.case_histories("capitals") == {"a": CaseHistory(1)}
+        assert store.case_histories("capitals", "") == {"a": CaseHistory(1)}
 
     def test_failures_are_counted_and_the_last_pass_is_remembered(self, store: Store) -> None:
         for a_passed in (False, False, True, False):
             [run] = store.add_runs([make_run()])
             finish(store, run, a=a_passed, b=True)
-        found = store.case_histories("capitals")
+        found = store.case_histories("capitals", "")
         last_run = store.find_run(run.id)
         assert (found["a"].failure_count, found["b"].failure_count) == (3, 0)
         assert found["a"].last_passed is not None
@@ -150,34 +150,43 @@ class SuiteStoreContract(StoreFixtures):
     def test_a_run_counts_once_and_only_when_it_is_finished(self, store: Store) -> None:
         [run] = store.add_runs([make_run()])
         finish(store, run, pending=1, a=False)
-        assert store.case_histories("capitals") == {}
+        assert store.case_histories("capitals", "") == {}
         for _ in range(3):
             finish(store, run, a=False)
-        assert store.case_histories("capitals") == {"a": CaseHistory(1)}
+        assert store.case_histories("capitals", "") == {"a": CaseHistory(1)}
 
     def test_a_case_that_was_not_judged_has_no_history(self, store: Store) -> None:
         [run] = store.add_runs([make_run()])
         finish(store, run)
-        assert store.case_histories("capitals") == {}
+        assert store.case_histories("capitals", "") == {}
 
     def test_counting_starts_where_the_file_says(self, store: Store) -> None:
         run = with_metadata(make_run(), failure_count=4, last_passed="2024-01-19")
         for _ in range(2):
             [stored] = store.add_runs([run])
             finish(store, stored, a=False)
-        assert store.case_histories("capitals")["a"] == CaseHistory(6, "2024-01-19")
+        assert store.case_histories("capitals", "")["a"] == CaseHistory(6, "2024-01-19")
 
     def test_suites_have_histories_of_their_own(self, store: Store) -> None:
         for name in ("one", "two"):
             [run] = store.add_runs([make_run(name)])
             finish(store, run, a=name == "one")
-        assert store.case_histories("one")["a"].failure_count == 0
-        assert store.case_histories("two") == {"a": CaseHistory(1)}
+        assert store.case_histories("one", "")["a"].failure_count == 0
+        assert store.case_histories("two", "") == {"a": CaseHistory(1)}
+
+    def test_targets_have_histories_of_their_own(self, store: Store) -> None:
+        for variant in ("old.py:answer", "new.py:answer", "new.py:answer"):
+            [run] = store.add_runs([make_run()])
+            report = sample_report(run)
+            named = report.model_copy(update={"metadata": report.metadata.model_copy(update={"variant": variant})})
+            store.finish(run.id, named, stopped="", elapsed_s=0, judged=[(run.suite.cases[0], False)])
+        found = [store.case_histories("capitals", name) for name in ("old.py:answer", "new.py:answer", "other")]
+        assert found == [{"a": CaseHistory(1)}, {"a": CaseHistory(2)}, {}]
 
     def test_what_the_file_says_is_kept_without_its_secrets(self, store: Store) -> None:
         [run] = store.add_runs([with_metadata(make_run(f"suite {SECRET}"), last_passed=f"with {SECRET}")])
         finish(store, run, a=False)
-        assert store.case_histories(f"suite {SECRET}") == {"a": CaseHistory(1, "with [redacted:API_KEY]")}
+        assert store.case_histories(f"suite {SECRET}", "") == {"a": CaseHistory(1, "with [redacted:API_KEY]")}
 
 
 class MarkStoreContract(StoreFixtures):

@@ -93,7 +93,7 @@ class _Kept:
     runs: dict[str, _StoredRun] = field(default_factory=dict)
     baselines: list[Baseline] = field(default_factory=list)
     suites: dict[str, RegisteredSuite] = field(default_factory=dict)
-    histories: dict[str, dict[str, CaseHistory]] = field(default_factory=lambda: defaultdict(dict))
+    histories: dict[tuple[str, str], dict[str, CaseHistory]] = field(default_factory=lambda: defaultdict(dict))
     marks: dict[tuple[str, str, str], CaseMark] = field(default_factory=dict)
     verdicts: dict[str, tuple[str, str]] = field(default_factory=dict)
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
@@ -199,7 +199,8 @@ class FakeStore(Store):
         with self._kept.lock:
             if is_finished and run.finished_at is None:
                 for case, has_passed in judged:
-                    self._add_to_history(run.suite_name, case, moment if has_passed else None)
+                    place = (run.suite_name, self._clean(report.metadata.variant))
+                    self._add_to_history(place, case, moment if has_passed else None)
             run.finished_at = moment if is_finished else None
             run.report, run.cases = (
                 encoding.report_body(report, self._redactor),
@@ -208,8 +209,8 @@ class FakeStore(Store):
             run.stopped, run.elapsed_s = stopped, run.elapsed_s + elapsed_s
             return run.finished_at
 
-    def _add_to_history(self, suite_name: str, case: Case, passed_at: str | None) -> None:
-        histories = self._kept.histories[suite_name]
+    def _add_to_history(self, place: tuple[str, str], case: Case, passed_at: str | None) -> None:
+        histories = self._kept.histories[place]
         count, last_passed = histories.get(case.id) or written_history(case)
         last_passed = None if last_passed is None else self._clean(last_passed)
         histories[case.id] = CaseHistory(count, passed_at) if passed_at else CaseHistory(count + 1, last_passed)
@@ -394,8 +395,8 @@ class FakeStore(Store):
     def registered_suite(self, name: str) -> RegisteredSuite | None:
         return self._kept.suites.get(self._clean(name))
 
-    def case_histories(self, suite_name: str) -> dict[str, CaseHistory]:
-        return dict(self._kept.histories.get(self._clean(suite_name), {}))
+    def case_histories(self, suite_name: str, target: str) -> dict[str, CaseHistory]:
+        return dict(self._kept.histories.get((self._clean(suite_name), self._clean(target)), {}))
 
     def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:
         for mark in marks:

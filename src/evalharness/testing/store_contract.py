@@ -114,5 +114,5 @@ class StoreContract(
         assert len({line.id for line in lines}) == len({line.name for line in lines}) == 18
         assert [line.counts for line in lines] == [{"passed": 40}] * 18
         assert len(store.baselines()) == 6
-        assert [store.case_histories(f"suite {n}")["a"].failure_count for n in range(6)] == [3] * 6
+        assert [store.case_histories(f"suite {n}", "")["a"].failure_count for n in range(6)] == [3] * 6
         assert all("secret-of-thread" not in trial.reason for line in lines for trial in store.trials(line.id))

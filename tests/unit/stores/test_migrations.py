@@ -177,7 +177,7 @@ def test_a_store_of_version_1_is_read_and_written_as_ever(place: str, tmp_path: 
     store.register_suites([RegisteredSuite(run.suite, run.root)])
     assert [line.name for line in store.registered_suites()] == ["capitals"]
     store.finish(run.id, sample_report(run), stopped="", elapsed_s=0, judged=[(run.suite.cases[0], False)])
-    assert store.case_histories("capitals") == {}, "the run had been finished before"
+    assert store.case_histories("capitals", "") == {}, "the run had been finished before"
     assert store.set_baseline(run.id, "default").run_name == "brave-otter-042"
     store.close()
     new = str(tmp_path / "new.db")
