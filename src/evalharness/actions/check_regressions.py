@@ -30,6 +30,7 @@ from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.steps.apply_gate import whole
 from evalharness.steps.compare_reports import Gated, compare_reports, overridden_rule, with_gates
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.steps.find_runs import find_outline
 from evalharness.steps.find_suites import find_suite
 from evalharness.steps.recall_answers import with_flips
 
@@ -209,7 +210,7 @@ def _of_matrix(
     variant: str, run: str | None, suite_name: str, store: Store
 ) -> tuple[FoundReport, list[FoundReport], list[Finding]]:
     links = store.runs_since(suite_name)
-    matrix_id = store.outline(run).matrix_id if run else None
+    matrix_id = find_outline(run, store).matrix_id if run else None
     together = [link for link in reversed(links) if link.matrix_id == matrix_id] if run else _newest_together(links)
     found = _finished(together, store)
     by_variant = {each.report.metadata.variant: each for each in found}

@@ -29,6 +29,7 @@ from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.find_suites import find_suites, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
@@ -178,7 +179,7 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
             from evalharness.steps.choose_scorers import with_scorers  # here: few runs have any
 
             chosen = with_scorers(chosen, request.scorers)
-        chosen = with_gate(chosen, request.gate, file.root)
+        chosen = with_gate(chosen, request.gate, file.root, store)
         if request.sequential is not None:
             from evalharness.steps.choose_stopping import with_cap
 
@@ -199,7 +200,7 @@ def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
     selection = request.selection
     if request.failed_of is None:
         return selection
-    runs = [store.find_run(request.failed_of)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
+    runs = [find_run(request.failed_of, store)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
     if not runs:
         raise UsageError(f"suite {suite.name} has not been run before", hint=Hint("hint.run_once"))
     ids = cases_not_passed(store, runs)

@@ -6,10 +6,11 @@ import json
 
 import click
 
+from evalharness.cli.command import Group
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 
-@click.group("cache", invoke_without_command=True)
+@click.group("cache", cls=Group, invoke_without_command=True)
 @store_option
 @json_option
 @debug_option

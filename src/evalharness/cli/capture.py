@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import debug_option, option, store_option
 
 
-@click.command("capture")
-@click.argument("run")
+@click.command("capture", cls=Command)
+@click.argument("run", type=RUN)
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
 @option(
     "--as",

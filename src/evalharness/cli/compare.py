@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import (
     debug_option,
     json_option,
@@ -20,9 +21,9 @@ from evalharness.cli.flags import (
 )
 
 
-@click.command("compare")
-@click.argument("old", metavar="A")
-@click.argument("new", nargs=-1, required=True, metavar="B...")
+@click.command("compare", cls=Command)
+@click.argument("old", metavar="A", type=RUN)
+@click.argument("new", nargs=-1, required=True, metavar="B...", type=RUN)
 @option("--suite", metavar="S", help="Whose baselines are meant, where several suites have one of the same name.")
 @rule_options
 @json_output_option

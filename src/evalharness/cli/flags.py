@@ -14,6 +14,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from evalharness.cli.command import Option
 from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.errors import UsageError
 from evalharness.settings import Settings, parse_assignments
@@ -57,12 +58,15 @@ class _Line(click.types.StringParamType):
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY; --no-… has none."""
+    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY; --no-… has none.
+
+    `heading` is where `--help` lists it.
+    """
     if settings.get("multiple"):
         settings.setdefault("type", _Line())
     flags = [name.removeprefix("--").partition("/")[0] for name in names if name.startswith("--")]
     variables = ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags]
-    return click.option(*names, envvar=variables, show_envvar=False, **settings)
+    return click.option(*names, cls=Option, envvar=variables, show_envvar=False, **settings)
 
 
 def refuse(name: str, why: str) -> None:

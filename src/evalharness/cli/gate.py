@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import (
     debug_option,
     gate_options,
@@ -19,8 +20,8 @@ from evalharness.cli.flags import (
 )
 
 
-@click.command("gate")
-@click.argument("run")
+@click.command("gate", cls=Command)
+@click.argument("run", type=RUN)
 @gate_options
 @gate_output_option
 @store_option

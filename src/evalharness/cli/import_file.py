@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, format_option, option
 
 
-@click.command("import", short_help="Turn a table, or a suite of another format, into a suite file.")
+@click.command("import", cls=Command, short_help="Turn a table, or a suite of another format, into a suite file.")
 @click.argument("file", metavar="FILE")
 @option(
     "--map",

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option
 
 
-@click.command("init")
+@click.command("init", cls=Command)
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
 @debug_option
 def command(folder: str) -> int:

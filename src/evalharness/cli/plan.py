@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import NumberType, VisiblePoints, debug_option, json_option, option, store_option
 from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 
 
-@click.command("plan")
+@click.command("plan", cls=Command)
 @click.argument("suite")
 @option(
     "--effect",

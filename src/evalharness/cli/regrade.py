@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -28,8 +29,8 @@ from evalharness.cli.flags import (
 )
 
 
-@click.command("regrade")
-@click.argument("run", required=False)
+@click.command("regrade", cls=Command)
+@click.argument("run", required=False, type=RUN)
 @option("--suite", metavar="FILE", help="Grade with this suite's graders.  [default: the suite stored in RUN]")
 @option("--matrix", is_flag=True, help="Also the runs that were started together with RUN.")
 @option("--artifact", metavar="FILE", help="Grade a stored workflow artifact instead of a run; needs --dataset.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     NumberType,
     debug_option,
@@ -22,7 +23,7 @@ from evalharness.cli.flags import (
 )
 
 
-@click.command("regressions")
+@click.command("regressions", cls=Command)
 @click.argument("suite", metavar="SUITE")
 @option("--baseline", metavar="B", help="A baseline's name, a run, or a JSON report.  [default: the suite's newest]")
 @option("--baseline-variant", metavar="V", help="Instead: the other variants of the newest run against this one.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -21,8 +22,8 @@ from evalharness.cli.flags import (
 )
 
 
-@click.command("resume")
-@click.argument("run", required=False)
+@click.command("resume", cls=Command)
+@click.argument("run", required=False, type=RUN)
 @concurrency_option
 @spending_options
 @env_option

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command, RunReference
 from evalharness.cli.flags import (
     Points,
     concurrency_option,
@@ -37,7 +38,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     return written or ""
 
 
-@click.command("run", short_help="Run suites and print a verdict with error bars.")
+@click.command("run", cls=Command, short_help="Run suites and print a verdict with error bars.")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @format_option
 @option("--suite", "suites", multiple=True, metavar="FILE", help="A suite file; the same as PATH.")
@@ -72,6 +73,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 @store_option
 @option(
     "--failed",
+    type=RunReference(is_optional=True),
     is_flag=False,
     flag_value="",
     default=None,

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Group
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 
-@click.group("runs", invoke_without_command=True)
+@click.group("runs", cls=Group, invoke_without_command=True)
 @option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
 @store_option
 @json_option
@@ -58,7 +59,7 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
 
 
 @command.command("rm")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @store_option
 @debug_option
 @click.pass_context

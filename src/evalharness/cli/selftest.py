@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     concurrency_of,
     debug_option,
@@ -25,7 +26,7 @@ from evalharness.cli.flags import (
 MOST_REPEATS = 1000
 
 
-@click.command("selftest")
+@click.command("selftest", cls=Command)
 @click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
 @option(
     "--repeat-judges",

@@ -7,11 +7,12 @@ import sys
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import debug_option, json_option, store_option
 
 
-@click.command("show")
-@click.argument("run")
+@click.command("show", cls=Command)
+@click.argument("run", type=RUN)
 @click.argument("case", required=False)
 @store_option
 @json_option

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from evalharness.cli.command import Group
 from evalharness.cli.flags import debug_option, option, store_option
 
 
-@click.group("store")
+@click.group("store", cls=Group)
 def command() -> None:
     """Look after the store."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import RUN, Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
 
@@ -23,8 +24,8 @@ def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str
     return tasks
 
 
-@click.command("verify")
-@click.argument("what", metavar="RUN|FILE")
+@click.command("verify", cls=Command)
+@click.argument("what", metavar="RUN|FILE", type=RUN)
 @option(
     "--tasks",
     multiple=True,
