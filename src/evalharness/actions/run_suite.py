@@ -50,6 +50,9 @@ class RunRequest:
     format_name: str | None = None
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
+    timeout_s: float | None = None
+    """Of each trial, in place of the suite's; a case's own wins."""
+    seed: int | None = None
     k: tuple[int, ...] = ()
     scorers: tuple[Any, ...] = ()
     """Whatever `--scorer` takes, and what `steps/choose_scorers.py` takes from Python."""
@@ -171,10 +174,7 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
         except NothingSelected as error:
             nothing = nothing or error
             continue
-        if request.trials is not None:
-            chosen = chosen.model_copy(update={"trials": request.trials})
-        if request.k:
-            chosen = chosen.model_copy(update={"k": tuple(sorted(set(request.k)))})
+        chosen = _as_asked(chosen, request)
         if request.scorers:
             from evalharness.steps.choose_scorers import with_scorers  # here: few runs have any
 
@@ -193,6 +193,17 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
         raise nothing or NothingSelected("nothing to run")
     check_run_name(request.options.run_name, len(prepared), store)
     return prepared
+
+
+def _as_asked(suite: Suite, request: RunRequest) -> Suite:
+    """With what the request says in place of the suite."""
+    config = {"timeout_seconds": request.timeout_s, "seed": request.seed}
+    fields = {
+        "trials": request.trials,
+        "k": tuple(sorted(set(request.k))) or None,
+        "config": suite.config.model_copy(update={name: value for name, value in config.items() if value is not None}),
+    }
+    return suite.model_copy(update={name: value for name, value in fields.items() if value is not None})
 
 
 def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:

@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from evalharness.cli.command import RUN, Command
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.references import RUN
 
 _FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "set": ("name", "output")}
 

@@ -9,7 +9,8 @@ import re
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
+
+from evalharness.cli.references import RunReference
 
 SELECTION, EXECUTION, GRADING, GATE, OUTPUT, GENERAL = "Selection", "Execution", "Grading", "Gate", "Output", "General"
 HEADINGS = (SELECTION, EXECUTION, GRADING, GATE, OUTPUT, GENERAL)
@@ -88,24 +89,6 @@ class Group(Command, click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
-
-
-class RunReference(click.types.StringParamType):
-    """A run: its id or name, latest, latest:SUITE, -1, -2, …, a baseline; where it is read, a report file too."""
-
-    name = "run"
-
-    def __init__(self, *, is_optional: bool = False) -> None:
-        self.is_optional = is_optional
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        del param
-        from evalharness.cli.completion import run_references  # here: slow to load
-
-        return run_references(ctx, incomplete)
-
-
-RUN = RunReference()
 
 
 def _no_color() -> click.Option:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.command import RUN, Command
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     debug_option,
     json_option,
@@ -19,6 +19,7 @@ from evalharness.cli.flags import (
     rule_overrides,
     store_option,
 )
+from evalharness.cli.references import RUN
 
 
 @click.command("compare", cls=Command)

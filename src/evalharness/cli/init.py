@@ -15,7 +15,7 @@ from evalharness.cli.flags import debug_option
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
 @debug_option
 def command(folder: str) -> int:
-    """Write a small working project into DIR (default: here). Files that exist are kept as they are."""
+    """Create a small working project in DIR (default: here): a suite and a toy agent. Existing files are kept."""
     from evalharness.actions.init_project import init_project
     from evalharness.cli.stdout import command_name
     from evalharness.harness import MEMORY, Harness
@@ -25,6 +25,6 @@ def command(folder: str) -> int:
     for name in result.written:
         print(f"wrote  {result.folder / name}")
     for name in result.kept:
-        print(f"kept   {result.folder / name} (it was there already)")
+        print(f"kept   {result.folder / name} (exists)")
     print(f"next   {'' if folder == '.' else f'cd {shlex.quote(folder)} && '}{command_name()} run suite.yaml")
     return 0

@@ -11,7 +11,6 @@ import click
 
 from evalharness.cli.command import Command
 from evalharness.cli.flags import (
-    NumberType,
     debug_option,
     json_option,
     json_output_option,
@@ -21,6 +20,7 @@ from evalharness.cli.flags import (
     rule_overrides,
     store_option,
 )
+from evalharness.cli.numbers import Number
 
 
 @click.command("regressions", cls=Command)
@@ -36,7 +36,7 @@ from evalharness.cli.flags import (
 )
 @option(
     "--threshold",
-    type=NumberType(0, 1),
+    type=Number(0, 1),
     metavar="SHARE",
     help="Let the scores of single tasks decide: exit code 1 if one fell by more than this, else 0.  "
     "[default: 0.1, and only to list them]",

@@ -13,7 +13,7 @@ from evalharness.cli.flags import debug_option
 @click.command("schema", cls=Command)
 @debug_option
 def command() -> int:
-    """Print the JSON Schema of suite files; point your editor to it."""
+    """Print the JSON Schema of suite files, for your editor."""
     from evalharness.actions.validate_suites import suite_schema
     from evalharness.harness import MEMORY, Harness
 

@@ -22,6 +22,7 @@ from evalharness.cli.flags import (
     store_option,
     var_option,
 )
+from evalharness.cli.numbers import Integer
 
 MOST_REPEATS = 1000
 
@@ -30,7 +31,7 @@ MOST_REPEATS = 1000
 @click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
 @option(
     "--repeat-judges",
-    type=click.IntRange(0, MOST_REPEATS),
+    type=Integer(0, MOST_REPEATS),
     default=3,
     show_default=True,
     metavar="K",

@@ -7,8 +7,9 @@ import sys
 
 import click
 
-from evalharness.cli.command import RUN, Command
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, store_option
+from evalharness.cli.references import RUN
 
 
 @click.command("show", cls=Command)
