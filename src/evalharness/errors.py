@@ -9,6 +9,7 @@
     │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
+    │   │   └── NothingFailed      0  only failed cases were asked for, and every case passed
     │   ├── NoVerdict              2  a judge that is being calibrated never gives a verdict
     │   ├── CannotResume           2  the run cannot be continued as asked
     │   └── RunBusy                2  another process is running this run
@@ -154,6 +155,10 @@ class ImportFailed(UsageError):
 
 class NothingSelected(UsageError):
     pass
+
+
+class NothingFailed(NothingSelected):
+    exit_code = 0
 
 
 class NoVerdict(UsageError):

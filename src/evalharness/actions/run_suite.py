@@ -23,14 +23,14 @@ from evalharness.domain.suite import LoadedFile, Selection, Suite, Variant
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.engine.running.budget import RunBudget
-from evalharness.errors import Hint, NothingSelected, UsageError
+from evalharness.errors import Hint, NothingFailed, NothingSelected, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
 from evalharness.steps.find_runs import find_run
-from evalharness.steps.find_suites import find_suites, registrations
+from evalharness.steps.find_suites import find_suites, load_suite_text, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
 from evalharness.values.variables import fill
@@ -76,6 +76,12 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     with _for_request(context, files, request) as running:
         _announce(running, files, request, execution)
         return await start_runs(running, await plan_runs(running, files, request), execution, request.outputs)
+
+
+async def read_suite_text(context: Context, text: str, format_name: str | None = None) -> LoadedFile:
+    """A suite that is in no file; relative paths in it start at the current folder."""
+    del context
+    return load_suite_text(text, format_name)
 
 
 async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PlannedRun]:
@@ -172,7 +178,7 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
         try:
             chosen = select_cases(suite, _selection(request, suite, store), file.path.name)
         except NothingSelected as error:
-            nothing = nothing or error
+            nothing = error if nothing is None or isinstance(nothing, NothingFailed) else nothing
             continue
         chosen = _as_asked(chosen, request)
         if request.scorers:
@@ -216,7 +222,7 @@ def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
         raise UsageError(f"suite {suite.name} has not been run before", hint=Hint("hint.run_once"))
     ids = cases_not_passed(store, runs)
     if not ids:
-        raise NothingSelected(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
+        raise NothingFailed(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
     return replace(selection, ids=frozenset(ids))
 
 

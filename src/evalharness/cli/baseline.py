@@ -18,7 +18,7 @@ _FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "set": ("name
 
 
 @click.command("baseline", cls=Command)
-@click.argument("words", nargs=-1, required=True, type=RUN, metavar="[set] RUN... | add RUN... | list | rm NAME")
+@click.argument("words", nargs=-1, type=RUN, metavar="[set] RUN... | add RUN... | list | rm NAME")
 @option("--name", metavar="NAME", help="With set and add: name of the baseline.  [default: default]")
 @option("-o", "--output", metavar="FILE", help="With set and add: also write it to FILE (.json).")
 @option("--suite", metavar="S", help="With rm: the suite, if several have a baseline of this name.")
@@ -51,7 +51,7 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
     from evalharness.reports.wording import baseline_text
     from evalharness.reports.words import say, with_texts
 
-    verb, *names = words if words[0] in _FLAGS else ("set", *words)
+    verb, *names = words if words[:1] and words[0] in _FLAGS else ("set", *words)
     _check_usage(verb, names, flags)
     with Harness.open(flags["store"], to_read=True) as harness:
         if verb == "list":

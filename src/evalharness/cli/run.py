@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,7 @@ from evalharness.cli.flags import (
 )
 from evalharness.cli.numbers import Integer, Integers, Number, Points
 from evalharness.cli.references import SUITE, RunReference
+from evalharness.errors import NothingFailed, UsageError
 
 STDIN = "-"
 LONGEST_TIMEOUT_S = 10_000_000
@@ -157,7 +161,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     4 undecided, 130 interrupted (resumable). With a gate, the gate alone decides between 0, 1 and 4.
     """
     # Imported here: `--help` must not pay for what only a run needs.
-    from evalharness.actions.run_suite import plan_dry, run_suites
+    from evalharness.actions.run_suite import plan_dry, read_suite_text, run_suites
     from evalharness.cli.process import export
     from evalharness.cli.reporting import Announcer, print_dry_run, running
     from evalharness.harness import Execution, Harness
@@ -166,16 +170,38 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     request = _request(named, failed_of, flags)
     export(request.env)
     with Harness.open(flags["store"]) as harness:
+        if STDIN in request.suites:
+            piped = harness.call(read_suite_text, _stdin(), request.format_name)
+            request = replace(request, suites=tuple(piped if name == STDIN else name for name in request.suites))
         if flags["dry_run"]:
             announcer = Announcer()
-            planned = harness.call(plan_dry, request, Execution(announcer))
+            planned = _unless_all_passed(lambda: harness.call(plan_dry, request, Execution(announcer)), announcer)
             return print_dry_run(planned, announcer, as_json=flags["as_json"])
         with running(flags) as command:
             if flags["selftest"]:
                 code, request = command.selftest(request, harness)
                 if code:
                     return code
-            return command.report(harness.call(run_suites, request, command.execution), harness)
+            runs = _unless_all_passed(lambda: harness.call(run_suites, request, command.execution), command)
+            return command.report(runs, harness)
+
+
+def _unless_all_passed(call: Callable[[], list[Any]], speaker: Any) -> list[Any]:
+    """What the call returns; nothing, and a line that says why, if --failed finds no case."""
+    from evalharness.reports.wording import harmless
+
+    try:
+        return call()
+    except NothingFailed as error:
+        print(harmless(f"nothing to run: {speaker.redact(error.message)}"), file=sys.stderr)
+        return []
+
+
+def _stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not UTF-8 text") from None
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:

@@ -11,7 +11,7 @@ from evalharness.domain.suite import LoadedFile
 from evalharness.errors import InvalidFile
 from evalharness.formats.native.folder import is_config
 from evalharness.formats.recognition import SESSIONS, Format, mentions_a_suite, named_format, recognise
-from evalharness.formats.syntax.source import ENDINGS, Source, read_source
+from evalharness.formats.syntax.source import ENDINGS, Source, parse_text, read_source
 from evalharness.values.variables import needed
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
@@ -58,6 +58,16 @@ def _look_through(folder: Path, forced: Format | None) -> list[LoadedFile]:
 def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
     try:
         source = read_source(path)
+    except InvalidFile as error:
+        return _load_rest(path, error, forced)
+    return load_source(source, forced)
+
+
+def load_text(text: str, path: Path, format_name: str | None = None) -> LoadedFile:
+    """A text as if it were the content of `path`; JSON is YAML, too."""
+    forced = named_format(format_name) if format_name else None
+    try:
+        source = parse_text(text, ".yaml", path)
     except InvalidFile as error:
         return _load_rest(path, error, forced)
     return load_source(source, forced)
