@@ -152,6 +152,16 @@ test_cases:
         assert (project / "reports" / "new" / "report.xml").is_file()
 
 
+def test_an_answer_that_is_too_long_to_keep_says_how_much_is_missing(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        agent_py="def answer(text):\n    return 'ab' * 2_500_000\n",
+        suite_yaml="target: agent.py:answer\ntest_cases: [{id: a, input: hi, expected: ab}]\n",
+    )
+    succeed(tmp_path, "run", "suite.yaml", code=1)
+    assert "without 2.9 MB in between" in succeed(tmp_path, "show", "latest", "a").out
+
+
 def test_compare_fails_as_regressions_does(project: Path) -> None:
     before, now = run(project, "good"), run(project, "bad")
     succeed(project, "baseline", before)
