@@ -28,6 +28,7 @@ class TestHelp:
         short = succeed(tmp_path, command, "-h")
         assert short.out == succeed(tmp_path, command, "--help").out
         assert "  -h, --help" in short.out
+        assert not [line for line in short.out.splitlines() if line.endswith("-")], "no flag is cut in two"
         assert "Options:" in short.out or "General:" in short.out
 
     def test_many_flags_are_listed_under_headings(self, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ What flags there are is in `flags.py` and in the commands.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -17,8 +18,28 @@ HEADINGS = (SELECTION, EXECUTION, GRADING, GATE, OUTPUT, GENERAL)
 MOST_WITHOUT_HEADINGS = 8
 NO_COLOR = "evalharness.no_color"
 _BACK = re.compile(r"-\d+")
+_UNBREAKABLE = "\u2011"
+"""A hyphen that no line ends with."""
 _SHIELD = "\0"
 """No word of a command line can contain it."""
+
+
+class HelpFormatter(click.HelpFormatter):
+    """Breaks no line inside a word, so that a flag can be read and copied."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _UNBREAKABLE))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        kept = [(first, second.replace("-", _UNBREAKABLE)) for first, second in rows]
+        super().write_dl(kept, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(_UNBREAKABLE, "-")
+
+
+class Context(click.Context):
+    formatter_class = HelpFormatter
 
 
 class Option(click.Option):
@@ -28,6 +49,8 @@ class Option(click.Option):
 
 
 class Command(click.Command):
+    context_class = Context
+
     def __init__(self, *names: Any, **settings: Any) -> None:
         super().__init__(*names, **settings)
         self.params.append(_no_color())
