@@ -10,6 +10,7 @@
     │   │   └── NamesNoFunction    2  a Python file where one of its functions is meant
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
+    │   │   └── NothingFailed      0  only failed cases were asked for, and every case passed
     │   ├── NoVerdict              2  a judge that is being calibrated never gives a verdict
     │   ├── CannotResume           2  the run cannot be continued as asked
     │   └── RunBusy                2  another process is running this run
@@ -172,6 +173,10 @@ class ImportFailed(UsageError):
 
 class NothingSelected(UsageError):
     pass
+
+
+class NothingFailed(NothingSelected):
+    exit_code = 0
 
 
 class NoVerdict(UsageError):

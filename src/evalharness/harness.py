@@ -132,7 +132,7 @@ class Harness:
         executor: Executor | str | None = None,
         progress: bool | None = None,
     ) -> list[Run]:
-        """Continue a run by id or name, else the newest unfinished one, with all that were started together with it.
+        """Continue a run, else the newest unfinished one, with all that were started together with it.
 
         A run of a bare callable is continued by `run(suite, function, resume=NAME)`.
         """
@@ -181,7 +181,7 @@ class Harness:
         return self.call(list_runs, limit)
 
     def load_run(self, name: str) -> Run:
-        """A stored run by id or name, with its report and trials."""
+        """A stored run with its report and trials: by id, name, `latest`, `latest:SUITE`, `-2` or baseline."""
         from evalharness.actions.show_run import show_run
 
         _check_names([name])

@@ -59,7 +59,7 @@ def test_a_target_that_may_not_be_found_any_more_is_noted(tmp_path: Path) -> Non
     (tmp_path / "sub").mkdir()
     assert "note" not in drive(tmp_path, "import", "one.json", "-o", "one.yaml").out
     done = drive(tmp_path, "import", "one.json", "-o", "sub/one.yaml")
-    assert "relative paths in a suite start at its own folder" in done.out
+    assert "relative paths in the suite now start at its new folder" in done.out
     assert done.out.endswith("run sub/one.yaml\n"), "it names its target itself"
 
 

@@ -71,7 +71,7 @@ def test_usage_errors_as_json(project: Path) -> None:
     expected = {
         ("run", "--limit", "no"): "--limit",
         ("run", "--bogus"): "--bogus",
-        ("bogus",): "no command 'bogus'",
+        ("bogus",): "unknown command 'bogus'",
         ("run", "missing.yaml"): "1 problem found",
         ("run", "broken.yaml"): "3 problems found",
         ("run", "suite.yaml", "--target", "orcale"): "Did you mean 'oracle'?",
@@ -80,7 +80,7 @@ def test_usage_errors_as_json(project: Path) -> None:
             "suite.yaml",
             "--var",
             "novalue",
-        ): "value for '--var': 'novalue' has no value; write novalue=VALUE",
+        ): "--var: 'novalue' has no value; write novalue=VALUE",
         ("show", "nobody"): "unknown run 'nobody'",
     }
     for words, text in expected.items():

@@ -87,7 +87,7 @@ def test_what_can_never_be_judged_is_refused_before_anything_is_run(tmp_path: Pa
         (("--baseline", "gone.json"), "gone.json"),
         (("--strict-flips",), "suite letters has none"),
         (("--regression-tolerance", "0.1"), "suite letters has none"),
-        (("--fail-under", "lots"), "write 0.9, 90 or 90%"),
+        (("--fail-under", "lots"), "pass rate (0.9, 90 or 90%)"),
         (("--gate", "prod"), "'prod' is not one of"),
     ):
         done = run(folder, *words)
@@ -141,7 +141,7 @@ def test_a_regression_fails_and_an_inconclusive_result_follows_the_setting(tmp_p
     assert (open_.code, open_.report["gate"]["verdict"]) == (0, "INCONCLUSIVE")
     strict = run(folder, "--inconclusive", "fail", "--json")
     assert (strict.code, strict.report["verdict"]) == (4, "INCONCLUSIVE")
-    tolerated = run(folder, "--regression-tolerance", "0.9", wrong="a b c d")
+    tolerated = run(folder, "--regression-tolerance", "90", wrong="a b c d")
     assert tolerated.code == 0
 
 
@@ -242,7 +242,7 @@ def test_flags_that_ask_for_nothing_make_no_gate(tmp_path: Path) -> None:
 
 def test_flips_that_nothing_is_compared_with_are_refused_and_reported_for_a_variable(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    why = "--baseline none leaves --strict-flips nothing to compare with"
+    why = "with --baseline none there is nothing that --strict-flips could compare with"
     for command in (("run", "suite.yaml"), ("gate", "last"), ("regrade", "last")):
         refused = drive(folder, *command, "--baseline", "none", "--strict-flips")
         assert (refused.code, why in refused.err) == (2, True), command

@@ -85,7 +85,7 @@ def test_the_cache_is_reported_and_cleared(tmp_path: Path) -> None:
     assert "2 verdicts" in drive(tmp_path, "cache").out
     assert "0 verdicts removed" in drive(tmp_path, "cache", "clear", "--older-than", "1d").out
     assert drive(tmp_path, "cache", "clear", "--json").json == {"removed": 2}
-    assert "no verdicts are kept" in drive(tmp_path, "cache").out
+    assert "no verdicts are cached" in drive(tmp_path, "cache").out
 
 
 def test_a_judge_whose_script_changed_is_asked_again(tmp_path: Path) -> None:

@@ -221,14 +221,14 @@ def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "which run is to be graded again?"),
+        ((), "name the run to grade again"),
         (("nobody-knows-000",), "unknown run 'nobody-knows-000'"),
-        (("some-run-001", "--artifact", "a.json"), "--artifact does not go together with a run (some-run-001)"),
-        (("some-run-001", "--scorer", "cost"), "--scorer does not go together with a run (some-run-001)"),
+        (("some-run-001", "--artifact", "a.json"), "--artifact cannot be used with a run (some-run-001)"),
+        (("some-run-001", "--scorer", "cost"), "--scorer cannot be used with a run (some-run-001)"),
         (("--artifact", "a.json"), "--artifact needs --dataset"),
         (("--dataset", "d.json"), "--dataset needs --artifact"),
-        (("--artifact", "a.json", "--dataset", "d.json", "--matrix"), "--matrix does not go together with --artifact"),
-        (("some-run-001", "--case", "a"), "--case does not go together with a run"),
+        (("--artifact", "a.json", "--dataset", "d.json", "--matrix"), "--matrix cannot be used with --artifact"),
+        (("some-run-001", "--case", "a"), "--case cannot be used with a run"),
     ],
 )
 def test_wrong_usage_is_reported(tmp_path: Path, words: tuple[str, ...], told: str) -> None:

@@ -48,7 +48,7 @@ def test_a_run_without_so_many_trials_knows_no_such_k(project: Path) -> None:
 def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> None:
     done = drive(project, "run", "suite.yaml", "--k", written)
     assert done.code == 2
-    assert "whole numbers from 1 to 1,000,000" in done.err
+    assert "integers from 1 to 1,000,000" in done.err
     assert not (project / ".evalharness").exists()
 
 

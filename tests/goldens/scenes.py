@@ -229,7 +229,7 @@ SCENES = (
         run gated.yaml --target agent.py:moody -o junit.xml
         > junit.xml
         gate @2
-        gate @3 --regression-tolerance 0.9
+        gate @3 --regression-tolerance 90
         gate @3 --baseline baseline.json --strict-flips -o judged.json
         gate @3 --baseline none
         compare default @3

@@ -76,7 +76,7 @@ SCENES = (
         """
         gate @5
         gate @6 --json
-        gate @6 --regression-tolerance 0.5 --inconclusive fail
+        gate @6 --regression-tolerance 50 --inconclusive fail
         gate @2 --fail-under 0.6
         gate @7
         gate @17

@@ -397,6 +397,7 @@ def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
         assert (run.exit_code, len(run.trials), len(executor.units)) == (0, 6, 6)
         assert [unit.trial_index for unit in executor.units] == [0, 0, 0, 1, 1, 1]
         assert harness.load_run(run.name).report == run.report
+        assert harness.load_run("latest").id == harness.load_run("-1").id == run.id
         harness.regrade(run.name, executor=executor)
         assert [spec.target for spec in executor.specs][1:] == [None]
         assert len(executor.units) == 12

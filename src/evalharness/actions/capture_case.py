@@ -18,6 +18,7 @@ from evalharness.domain.trial import GRADED, Trial
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.eval_harness.writer import Captured, CaptureNote, dump_regressions
 from evalharness.formats.native.folder import rebased_target
+from evalharness.steps.find_runs import find_run
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape
 from evalharness.workspaces import confined
@@ -50,7 +51,7 @@ class CapturedFile:
 async def capture_cases(context: Context, request: CaptureRequest) -> CapturedFile:
     store = context.store
     _check_output(request.output, replace=request.replace)
-    run = store.find_run(request.run)
+    run = find_run(request.run, store)
     chosen = [_case(run, name) for name in dict.fromkeys(request.cases)]
     captured: list[Captured] = []
     warnings: list[Finding] = []

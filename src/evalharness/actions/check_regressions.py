@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -21,17 +21,22 @@ from evalharness.domain.comparison import (
     task_changes,
 )
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.gate import Gate
 from evalharness.domain.report import worst
 from evalharness.domain.stored import RunLink
 from evalharness.engine.comparing.pairs import pair_cases
 from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.steps.apply_gate import whole
-from evalharness.steps.compare_reports import Gated, compare_reports, overridden_rule, with_gates
+from evalharness.steps.compare_reports import (
+    Gated,
+    compare_reports,
+    comparison_exit_code,
+    with_gates,
+    with_lost_cases,
+)
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.steps.find_runs import find_outline
 from evalharness.steps.find_suites import find_suite
-from evalharness.steps.recall_answers import with_flips
 
 BROKE = 3
 """The exit code of a run that broke."""
@@ -66,7 +71,7 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
     tasks = [change for each, gate in gated for change in _tasks(old, each, threshold, gate.quarantined_on(today))]
     if request.threshold is None:
         comparisons = [
-            _with_flips(comparison, *run, request.rule, store)
+            with_lost_cases(comparison, *run, request.rule, store)
             for comparison, run in zip(comparisons, comparable, strict=True)
         ]
         verdict, codes = _by_comparisons(comparisons, comparable, request.inconclusive)
@@ -96,26 +101,10 @@ def _by_comparisons(
     """The worst verdict, and the exit code of each; without any, nothing is known."""
     found = [comparison.verdict for comparison in comparisons]
     codes = [
-        _exit_code(comparison, inconclusive or gate.inconclusive)
+        comparison_exit_code(comparison, inconclusive or gate.inconclusive)
         for comparison, (_, gate) in zip(comparisons, new, strict=True)
     ]
     return next((verdict for verdict in ORDER if verdict in found), "INCONCLUSIVE"), codes
-
-
-def _exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
-    if comparison.flips is not None and comparison.flips.cases:
-        return 1
-    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0}.get(comparison.verdict, 0)
-
-
-def _with_flips(
-    comparison: Comparison, new: FoundReport, gate: Gate, asked: Mapping[str, Any], store: Store
-) -> Comparison:
-    """Single cases that are lost, as a gate with this rule would judge them."""
-    if new.report.sequential is not None:
-        return comparison
-    rule = overridden_rule(gate, asked).model_copy(update={"baseline": ""})
-    return with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
 
 
 def _lost(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
@@ -209,7 +198,7 @@ def _of_matrix(
     variant: str, run: str | None, suite_name: str, store: Store
 ) -> tuple[FoundReport, list[FoundReport], list[Finding]]:
     links = store.runs_since(suite_name)
-    matrix_id = store.outline(run).matrix_id if run else None
+    matrix_id = find_outline(run, store).matrix_id if run else None
     together = [link for link in reversed(links) if link.matrix_id == matrix_id] if run else _newest_together(links)
     found = _finished(together, store)
     by_variant = {each.report.metadata.variant: each for each in found}

@@ -7,7 +7,10 @@ from typing import Any
 
 from evalharness.contracts.context import Context
 from evalharness.domain.comparison import Comparison
-from evalharness.steps.compare_reports import compare_reports, with_gates
+from evalharness.domain.report import worst
+from evalharness.errors import HarnessError
+from evalharness.steps.apply_gate import whole
+from evalharness.steps.compare_reports import compare_reports, comparison_exit_code, with_gates, with_lost_cases
 from evalharness.steps.find_reports import find_reports
 
 
@@ -21,3 +24,17 @@ async def compare_runs(
     first, *others = find_reports(references, context.store, suite_name)
     new = with_gates((other.alone for other in others), context.store)
     return compare_reports(first, new, asked or {}, context.store, context.today)
+
+
+async def judge_runs(
+    context: Context, references: Sequence[str], asked: Mapping[str, Any], suite_name: str | None = None
+) -> tuple[list[Comparison], int]:
+    """The same, with the exit code that a check for regressions would end with."""
+    store = context.store
+    first, *others = find_reports(references, store, suite_name)
+    new = with_gates((other.alone for other in others), store)
+    compared = compare_reports(whole(first), new, asked, store, context.today)
+    judged = [with_lost_cases(each, *run, asked, store) for each, run in zip(compared, new, strict=True)]
+    codes = [comparison_exit_code(each, gate.inconclusive) for each, (_, gate) in zip(judged, new, strict=True)]
+    broken = [HarnessError.exit_code for found, _ in new if found.report.is_broken]
+    return judged, worst([*codes, *broken])

@@ -19,6 +19,7 @@ from evalharness.steps.accept_suite import WrittenSuite, accept_suite
 from evalharness.steps.choose_scorers import with_scorers
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import for_suites, stored_environment
+from evalharness.steps.find_runs import find_run
 
 RESUMED_WITH = {
     *("resume", "trials", "scorers", "variables", "env"),
@@ -44,7 +45,7 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
     with for_suites(context, [file.suite], request.variables, request.env) as running:
         if (name := asked.options.get("resume")) is not None:
             _check_resumed(name, asked.options)
-            [ended] = await _resume(running, running.store.find_run(name), file, request, execution)
+            [ended] = await _resume(running, find_run(name, running.store), file, request, execution)
         else:
             prepared = await plan_runs(running, [file], request)
             if len(prepared) > 1:

@@ -20,6 +20,7 @@ from evalharness.formats.results.written_reports import ENDING, read_report, rea
 from evalharness.steps.apply_gate import find_baseline, gated, with_gate, without_gate
 from evalharness.steps.choose_stopping import apply_stopping, check_question
 from evalharness.steps.find_reports import no_such_file
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import make_report, measured_trials
 
 
@@ -35,7 +36,7 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
     path, is_file = Path(reference), _is_report_file(reference)
     run = None if is_file else _find(reference, store)
     report, suite, measured = _of_file(path) if run is None else _of_run(run, store)
-    suite = with_gate(suite, overrides, path.parent)
+    suite = with_gate(suite, overrides, path.parent, store)
     if suite.gate is None:
         what = (
             "a report file is not judged again by its own gate"
@@ -58,7 +59,7 @@ def _is_report_file(reference: str) -> bool:
 
 def _find(reference: str, store: Store) -> Run:
     try:
-        return store.find_run(reference)
+        return find_run(reference, store)
     except UnknownName as error:
         path = Path(reference)
         if path.suffix.lower() == ENDING and not path.exists():

@@ -23,6 +23,7 @@ from evalharness.engine.planning.sample_size import Known, WantedEffect, make_pl
 from evalharness.errors import UsageError
 from evalharness.stats.between_runs import Counts, alarms_of_unchanged, noise_between_runs
 from evalharness.stats.thresholds import ALPHA, POWER
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.find_suites import find_suite
 
 LOOKED_BACK = 20
@@ -145,7 +146,7 @@ def _last_run(suite: Suite, store: Store) -> tuple[_Basis | None, Finding]:
 
 
 def _named_run(suite: Suite, reference: str, store: Store) -> _Basis:
-    run = store.find_run(reference)
+    run = find_run(reference, store)
     if run.suite.name != suite.name:
         raise UsageError(f"{run.name} is a run of {run.suite.name}, not of {suite.name}")
     basis = _judged(suite, run, store, _doubt(run))

@@ -8,11 +8,12 @@ from evalharness.contracts.context import Context
 from evalharness.domain.run import Run
 from evalharness.domain.stored import Baseline
 from evalharness.errors import RunBusy
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.parse_age import moment_before
 
 
 async def remove_run(context: Context, reference: str) -> Run:
-    run = context.store.find_run(reference)
+    run = find_run(reference, context.store)
     context.store.remove_run(run)
     return run
 

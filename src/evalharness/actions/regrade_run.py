@@ -38,6 +38,7 @@ from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, drive, keep_spent, opened
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
@@ -108,7 +109,7 @@ async def regraded_environment(context: Context, request: RegradeRequest) -> dic
 
 
 def _regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
-    named = store.find_run(request.run)
+    named = find_run(request.run, store)
     return store.matrix(named.matrix_id) if request.matrix else [named]
 
 
@@ -132,7 +133,7 @@ def _prepare(
     file = _file_for(old, files)
     matched = match_cases(old, file, request, store.redactor.redact_value, settings)
     root = file.root if file else Path(old.root)
-    suite = with_gate(matched.suite, request.gate, root)
+    suite = with_gate(matched.suite, request.gate, root, store)
     check_gate(suite, store)
     env = {**old.options.env, **public_environment(request.env, matched.suite, settings)}
     by_judges_alone = old.options.grader_type == "model" and _asks_for_judge_alone(request)

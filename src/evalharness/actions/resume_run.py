@@ -15,6 +15,7 @@ from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.collect_variables import for_suites, stored_environment, stored_variables
 from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare_again
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import finish_run, with_items, with_report
 from evalharness.steps.recall_budget import budget_so_far
 
@@ -54,7 +55,7 @@ async def resumed_environment(context: Context, reference: str | None) -> dict[s
 
 def _resumable_runs(store: Store, reference: str | None) -> list[Run]:
     if reference is not None:
-        return store.matrix(store.find_run(reference).matrix_id)
+        return store.matrix(find_run(reference, store).matrix_id)
     found = store.newest_run(unfinished=True) or store.newest_run()
     if found is None:
         raise UsageError("there is no run to resume", hint=Hint("hint.start_run"))

@@ -23,13 +23,14 @@ from evalharness.domain.suite import LoadedFile, Selection, Suite, Variant
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.engine.planning.planned_cases import select_cases
 from evalharness.engine.running.budget import RunBudget
-from evalharness.errors import Hint, NothingSelected, UsageError
+from evalharness.errors import Hint, NothingFailed, NothingSelected, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
-from evalharness.steps.find_suites import find_suites, registrations
+from evalharness.steps.find_runs import find_run
+from evalharness.steps.find_suites import find_suites, load_suite_text, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
 from evalharness.values.variables import fill
@@ -49,6 +50,9 @@ class RunRequest:
     format_name: str | None = None
     targets: tuple[WrittenTarget, ...] = ()
     trials: int | None = None
+    timeout_s: float | None = None
+    """Of each trial, in place of the suite's; a case's own wins."""
+    seed: int | None = None
     k: tuple[int, ...] = ()
     scorers: tuple[Any, ...] = ()
     """Whatever `--scorer` takes, and what `steps/choose_scorers.py` takes from Python."""
@@ -72,6 +76,12 @@ async def run_suites(context: Context, request: RunRequest, execution: Execution
     with _for_request(context, files, request) as running:
         _announce(running, files, request, execution)
         return await start_runs(running, await plan_runs(running, files, request), execution, request.outputs)
+
+
+async def read_suite_text(context: Context, text: str, format_name: str | None = None) -> LoadedFile:
+    """A suite that is in no file; relative paths in it start at the current folder."""
+    del context
+    return load_suite_text(text, format_name)
 
 
 async def plan_dry(context: Context, request: RunRequest, execution: Execution | None = None) -> list[PlannedRun]:
@@ -168,17 +178,14 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
         try:
             chosen = select_cases(suite, _selection(request, suite, store), file.path.name)
         except NothingSelected as error:
-            nothing = nothing or error
+            nothing = error if nothing is None or isinstance(nothing, NothingFailed) else nothing
             continue
-        if request.trials is not None:
-            chosen = chosen.model_copy(update={"trials": request.trials})
-        if request.k:
-            chosen = chosen.model_copy(update={"k": tuple(sorted(set(request.k)))})
+        chosen = _as_asked(chosen, request)
         if request.scorers:
             from evalharness.steps.choose_scorers import with_scorers  # here: few runs have any
 
             chosen = with_scorers(chosen, request.scorers)
-        chosen = with_gate(chosen, request.gate, file.root)
+        chosen = with_gate(chosen, request.gate, file.root, store)
         if request.sequential is not None:
             from evalharness.steps.choose_stopping import with_cap
 
@@ -194,17 +201,28 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
     return prepared
 
 
+def _as_asked(suite: Suite, request: RunRequest) -> Suite:
+    """With what the request says in place of the suite."""
+    config = {"timeout_seconds": request.timeout_s, "seed": request.seed}
+    fields = {
+        "trials": request.trials,
+        "k": tuple(sorted(set(request.k))) or None,
+        "config": suite.config.model_copy(update={name: value for name, value in config.items() if value is not None}),
+    }
+    return suite.model_copy(update={name: value for name, value in fields.items() if value is not None})
+
+
 def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
     """`--failed` keeps the cases that did not pass in the named run, else when they were last run."""
     selection = request.selection
     if request.failed_of is None:
         return selection
-    runs = [store.find_run(request.failed_of)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
+    runs = [find_run(request.failed_of, store)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
     if not runs:
         raise UsageError(f"suite {suite.name} has not been run before", hint=Hint("hint.run_once"))
     ids = cases_not_passed(store, runs, suite)
     if not ids:
-        raise NothingSelected(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
+        raise NothingFailed(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
     return replace(selection, ids=frozenset(ids))
 
 

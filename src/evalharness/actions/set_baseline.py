@@ -14,14 +14,15 @@ from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
-from evalharness.domain.run import Run, check_given_name
+from evalharness.domain.run import RUN_NAME, Run, check_given_name
 from evalharness.domain.stored import Baseline, RunOutline
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.written_reports import ENDING, read_reports
 from evalharness.reports.report_files import write_reports
 from evalharness.reports.words import say
 from evalharness.steps.apply_gate import without_gate
-from evalharness.steps.find_reports import check_pool, named_baseline, report_of
+from evalharness.steps.find_reports import check_pool, report_of
+from evalharness.steps.find_runs import find_outline, named_baseline
 
 DEFAULT_NAME = "default"
 LONGEST_NAME = 100
@@ -52,7 +53,7 @@ async def set_baseline(
     """
     store = context.store
     named = [references] if isinstance(references, str) else list(references)
-    outlines = [store.outline(reference) for reference in named]
+    outlines = [find_outline(reference, store) for reference in named]
     _check_name(name, store)
     if output is not None:
         _check_output(output)
@@ -70,7 +71,7 @@ async def add_to_baseline(
 ) -> SetBaseline:
     """Further runs for a baseline that is there; raises UsageError where they do not fit together."""
     store = context.store
-    added = [store.outline(reference) for reference in references]
+    added = [find_outline(reference, store) for reference in references]
     suite_name = added[0].suite_name
     known = store.baseline(suite_name, name)
     if known is None:
@@ -194,6 +195,8 @@ def _make_folder(folder: Path) -> None:
 def _check_name(name: str, store: Store) -> None:
     """What names a baseline must not name a run or a file as well."""
     check_given_name(name, "baseline", LONGEST_NAME)
+    if RUN_NAME.fullmatch(name):
+        raise UsageError(f"'{name}' cannot be the name of a baseline: it looks like the name of a run")
     try:
         run = store.outline(name)
     except UnknownName:

@@ -12,6 +12,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.engine.planning.planned_cases import filled_case
 from evalharness.errors import UnknownName
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import case_histories, measured_trials, with_report
 
 
@@ -26,7 +27,7 @@ class ShownCase:
 
 async def show_run(context: Context, reference: str) -> Run:
     """A run by id or name, with its report recomputed from its trials."""
-    return with_report(context, context.store.find_run(reference))
+    return with_report(context, find_run(reference, context.store))
 
 
 async def case_lines(context: Context, run: Run) -> list[tuple[str, CaseState, str]]:

@@ -34,6 +34,7 @@ from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
 from evalharness.steps.apply_gate import compare_with
 from evalharness.steps.find_reports import FoundReport, report_of
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import with_report
 
 METADATA = (
@@ -119,7 +120,7 @@ def _verify_run(context: Context, reference: str) -> Verified:
     A run that never came to a stop has no report: then what `show` would tell is computed twice.
     """
     store = context.store
-    run = store.find_run(reference)
+    run = find_run(reference, store)
     recomputed = with_report(context, run).report
     assert recomputed is not None, "just made"
     kept = store.outline(run.id).report or recomputed

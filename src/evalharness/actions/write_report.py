@@ -11,6 +11,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
 from evalharness.errors import HarnessError
 from evalharness.reports import report_files
+from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import with_report
 
 
@@ -21,7 +22,7 @@ async def write_report(context: Context, run: Run | ReportedRun | str, path: Pat
     writes, or that contains something else, which would be lost.
     """
     store = context.store
-    found = with_report(context, store.find_run(run)) if isinstance(run, str) else run
+    found = with_report(context, find_run(run, store)) if isinstance(run, str) else run
     presentation = Presentation(store.redactor.redact, with_next_step=False)
     try:
         report_files.write_report_file(path, _reported(found, store), presentation, reporter)

@@ -1,4 +1,4 @@
-"""`eval-harness baseline RUN…`, `baseline add RUN…`, `baseline list` and `baseline rm NAME`."""
+"""`eval-harness baseline set RUN…` (also without `set`), `add RUN…`, `list` and `rm NAME`."""
 
 from __future__ import annotations
 
@@ -10,25 +10,35 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.references import RUN
 
-_FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "RUN": ("name", "output")}
+_FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "set": ("name", "output")}
 
 
-@click.command("baseline")
-@click.argument("words", nargs=-1, required=True, metavar="RUN… | add RUN… | list | rm NAME")
-@option("--name", metavar="NAME", help="With RUN: a suite may have several baselines.  [default: default]")
-@option("-o", "--output", metavar="FILE", help="With RUN: write it to FILE (.json) as well, for --baseline FILE in CI.")
-@option("--suite", metavar="S", help="With rm: whose baseline, where several suites have one of this name.")
+@click.command("baseline", cls=Command)
+@click.argument("words", nargs=-1, type=RUN, metavar="[set] RUN... | add RUN... | list | rm NAME")
+@option("--name", metavar="NAME", help="With set and add: name of the baseline.  [default: default]")
+@option("-o", "--output", metavar="FILE", help="With set and add: also write it to FILE (.json).")
+@option("--suite", metavar="S", help="With rm: the suite, if several have a baseline of this name.")
 @store_option
 @json_option
 @debug_option
 def command(words: tuple[str, ...], **flags: Any) -> int:
-    """Make RUN (an id or a name) what later runs of its suite are compared with; list such baselines, or give one up.
+    """Choose the run that later runs of its suite are compared with.
 
-    Several runs of one unchanged target show how much whole runs vary: from three on, that counts.
+    \b
+    baseline set RUN...    make these runs the baseline (also: baseline RUN)
+    baseline add RUN...    add runs of the same target to it
+    baseline list          list all baselines
+    baseline rm NAME       remove a baseline; its runs are kept
 
-    eval-harness baseline brave-otter-042 -o baselines/greeting.json
+    Three or more runs of one unchanged target also show how much results vary from run to run.
+
+    \b
+    eval-harness baseline set latest -o baselines/greeting.json
+    eval-harness run suite.yaml --baseline baselines/greeting.json
     """
     from evalharness.actions.set_baseline import (
         DEFAULT_NAME,
@@ -41,7 +51,7 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
     from evalharness.reports.wording import baseline_text
     from evalharness.reports.words import say, with_texts
 
-    verb, *names = words if words[0] in _FLAGS else ("RUN", *words)
+    verb, *names = words if words[:1] and words[0] in _FLAGS else ("set", *words)
     _check_usage(verb, names, flags)
     with Harness.open(flags["store"], to_read=True) as harness:
         if verb == "list":
@@ -60,11 +70,11 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
 
 
 def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None:
-    if not names if verb in ("RUN", "add") else len(names) != (0 if verb == "list" else 1):
-        raise click.UsageError("give one or several runs, `add` and one or several runs, `list`, or `rm` and one name")
+    if not names if verb in ("set", "add") else len(names) != (0 if verb == "list" else 1):
+        raise click.UsageError("write: baseline set RUN..., baseline add RUN..., baseline list or baseline rm NAME")
     for flag in ("name", "output", "suite"):
         if flags[flag] is not None and flag not in _FLAGS[verb]:
-            raise click.UsageError(f"--{flag} does not go together with {verb if verb != 'RUN' else 'a run'}")
+            raise click.UsageError(f"--{flag} cannot be used with baseline {verb}")
 
 
 def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
@@ -75,7 +85,7 @@ def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
     elif known:
         print_table([row for each in known for row in _rows(each)])
     else:
-        print("no baselines yet; set one: eval-harness baseline RUN")
+        print("no baselines yet; set one: eval-harness baseline set RUN")
     return 0
 
 

@@ -6,16 +6,17 @@ import json
 
 import click
 
+from evalharness.cli.command import Group
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 
-@click.group("cache", invoke_without_command=True)
+@click.group("cache", cls=Group, invoke_without_command=True)
 @store_option
 @json_option
 @debug_option
 @click.pass_context
 def command(context: click.Context, store: str | None, as_json: bool) -> int:
-    """How many verdicts of judges are kept; `cache clear` forgets them."""
+    """Show how many verdicts of judges are cached; `cache clear` removes them."""
     if context.invoked_subcommand is not None:
         return 0
     from evalharness.actions.clear_cache import judge_cache_line
@@ -27,19 +28,19 @@ def command(context: click.Context, store: str | None, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"verdicts": held.verdicts, "size_bytes": held.size_bytes, "oldest": held.oldest or None}))
     elif held.verdicts:
-        print(f"{count(held.verdicts, 'verdict')}, {held.size_bytes / 1_000_000:.1f} MB, the oldest of {held.oldest}")
+        print(f"{count(held.verdicts, 'verdict')}, {held.size_bytes / 1_000_000:.1f} MB, oldest {held.oldest}")
     else:
-        print("no verdicts are kept")
+        print("no verdicts are cached")
     return 0
 
 
 @command.command("clear")
-@option("--older-than", metavar="AGE", help="Only verdicts older than an age such as 30d, 12h or 2w.")
+@option("--older-than", metavar="AGE", help="Only verdicts older than this: 30d, 12h, 2w.")
 @store_option
 @json_option
 @debug_option
 def clear(older_than: str | None, store: str | None, as_json: bool) -> int:
-    """Forget the verdicts of judges: the next run asks again, and pays again."""
+    """Remove cached verdicts of judges. The next run asks the judges again, which costs again."""
     from evalharness.actions.clear_cache import clear_judge_cache
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -21,7 +22,7 @@ from evalharness.cli.flags import (
 )
 
 
-@click.command("calibrate")
+@click.command("calibrate", cls=Command)
 @click.argument("suite")
 @option("--examples", is_flag=True, help="Let judges score their rubrics' examples.  [default, without --attacks]")
 @option("--attacks", is_flag=True, help="Measure how often known tricks make a judge pass a wrong answer.")

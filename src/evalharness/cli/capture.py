@@ -9,11 +9,14 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import debug_option, option, store_option
+from evalharness.cli.command import Command
+from evalharness.cli.flags import debug_option, force_option, option, store_option
+from evalharness.cli.numbers import Integer
+from evalharness.cli.references import RUN
 
 
-@click.command("capture")
-@click.argument("run")
+@click.command("capture", cls=Command)
+@click.argument("run", type=RUN)
 @click.argument("cases", nargs=-1, required=True, metavar="CASE...")
 @option(
     "--as",
@@ -21,25 +24,25 @@ from evalharness.cli.flags import debug_option, option, store_option
     type=click.Choice(["regression"]),
     default="regression",
     show_default=True,
-    help="What it becomes: an eval that compares later answers with this one.",
+    help="Kind of eval: regression compares later answers with this one.",
 )
 @option("-o", "--output", required=True, metavar="FILE", help="The file to write (YAML).")
-@option("--trial", type=click.IntRange(min=1), metavar="N", help="Whose answer; default: the first trial that passed.")
-@option("--version", "captured_version", metavar="V", help="The version of what answered; default: the suite's.")
+@option("--trial", type=Integer(1), metavar="N", help="Trial whose answer to take.  [default: the first that passed]")
+@option("--version", "captured_version", metavar="V", help="Version of the target.  [default: the suite's]")
 @option(
     "--compare",
     "comparison",
     type=click.Choice(["exact", "structural", "numeric", "semantic"]),
-    help="How later answers are compared; default: exact for texts, structural for data.",
+    help="How to compare later answers.  [default: exact for text, structural for data]",
 )
-@option("--criticality", type=click.Choice(["critical", "high", "medium", "low"]), help="How bad a change would be.")
-@option("--force", is_flag=True, help="Replace the output file if it exists.")
+@option("--criticality", type=click.Choice(["critical", "high", "medium", "low"]), help="How serious a change is.")
+@force_option
 @store_option
 @debug_option
 def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
-    """Turn answers of RUN into regression evals: what works today must work tomorrow.
+    """Turn answers of RUN into regression evals that later answers are compared with.
 
-    eval-harness capture brave-otter-042 greets-by-name --as regression -o regression/greeting.yaml
+    eval-harness capture latest greets-by-name -o regression/greeting.yaml
     """
     from evalharness.actions.capture_case import CaptureRequest, capture_cases
     from evalharness.cli.stdout import command_name

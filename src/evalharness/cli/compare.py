@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import GATE, SELECTION, Command
 from evalharness.cli.flags import (
     debug_option,
     json_option,
@@ -18,13 +19,17 @@ from evalharness.cli.flags import (
     rule_overrides,
     store_option,
 )
+from evalharness.cli.references import RUN
 
 
-@click.command("compare")
-@click.argument("old", metavar="A")
-@click.argument("new", nargs=-1, required=True, metavar="B...")
-@option("--suite", metavar="S", help="Whose baselines are meant, where several suites have one of the same name.")
+@click.command("compare", cls=Command)
+@click.argument("old", metavar="A", type=RUN)
+@click.argument("new", nargs=-1, required=True, metavar="B...", type=RUN)
+@option(
+    "--suite", metavar="S", heading=SELECTION, help="Suite of the baselines, if several suites have one of this name."
+)
 @rule_options
+@option("--fail", is_flag=True, heading=GATE, help="Exit code 1 if B is worse, as with regressions.")
 @json_output_option
 @store_option
 @json_option
@@ -32,22 +37,25 @@ from evalharness.cli.flags import (
 def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """Compare A (old) with B (new), or with each of several, case by case; differences are new − old.
 
-    A and B are runs (an id or a name), names of baselines, or files with a JSON report. The rule and the quarantine are
-    those of B's gate; flags win. What is found does not change the exit code: `regressions` and gates judge.
+    A and B are runs, baselines or files with a JSON report. The rule and the quarantine come from B's gate; flags win.
+    The exit code is 0 whatever is found; with --fail it is 1 if B is worse, as with `regressions`.
     """
     from evalharness.cli.process import without_collecting
 
     with without_collecting():
-        _compare([old, *new], flags)
-    return 0
+        return _compare([old, *new], flags)
 
 
-def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
-    from evalharness.actions.compare_runs import compare_runs
+def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
+    from evalharness.actions.compare_runs import compare_runs, judge_runs
     from evalharness.harness import Harness
 
+    code = 0
     with Harness.open(flags["store"], to_read=True) as harness:
-        comparisons = harness.call(compare_runs, references, rule_overrides(flags), flags["suite"])
+        if flags["fail"]:
+            comparisons, code = harness.call(judge_runs, references, rule_overrides(flags), flags["suite"])
+        else:
+            comparisons = harness.call(compare_runs, references, rule_overrides(flags), flags["suite"])
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
             from evalharness.reports.words import with_texts
@@ -63,6 +71,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
             print(text)
         else:
             _show(comparisons, redact, flags["store"])
+    return code
 
 
 def _show(comparisons: Sequence[Any], redact: Callable[[str], str], store: str | None) -> None:

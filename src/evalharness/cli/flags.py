@@ -1,12 +1,11 @@
 """Flags that several commands share. Every flag has an EVALHARNESS_… variable.
 
-Single flags come first. Groups of flags (the gate, judges, spending) are one decorator each, with a function that turns
-them into the fields of a request.
+Single flags come first. Groups of flags (selection, the gate, judges, spending) are one decorator each, with a function
+that turns them into the fields of a request.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,55 +13,30 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from evalharness.cli.command import EXECUTION, GATE, GRADING, OUTPUT, SELECTION, Option
+from evalharness.cli.numbers import Integer, Number, PassRate, Points
+from evalharness.cli.references import RUN
 from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.errors import UsageError
 from evalharness.settings import Settings, parse_assignments
 
-MOST_TRIALS = 1_000_000
-LEAST_POINTS = 0.5
-
-
-class NumberType(click.FloatRange):
-    """A number with a least and a largest value: `nan` is none, though it is neither too small nor too large."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is not a number between {self.min:g} and {self.max:g}.", param, ctx)
-        return number
-
-
-class Points(NumberType):
-    """Percentage points: `5` and `5%` are the same."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(value.removesuffix("%").rstrip() if isinstance(value, str) else value, param, ctx)
-
-
-class VisiblePoints(Points):
-    """Not less than half a point: that is a share, as suite files write it, where points are asked for."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        points = super().convert(value, param, ctx)
-        if points < LEAST_POINTS:
-            text = f"{value} is less than half a point, which hardly any run can show"
-            self.fail(f"{text}; 5 points are written 5, not 0.05.", param, ctx)
-        return points
-
 
 class _Line(click.types.StringParamType):
-    """In a variable, the values of a flag that may be repeated stand on lines of their own: they may hold spaces."""
+    """In a variable, the values of a flag that may be repeated are on lines of their own: they may contain spaces."""
 
     envvar_list_splitter = "\n"
 
 
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY; --no-… has none."""
+    """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY; --no-… has none.
+
+    `heading` is where `--help` lists it.
+    """
     if settings.get("multiple"):
         settings.setdefault("type", _Line())
     flags = [name.removeprefix("--").partition("/")[0] for name in names if name.startswith("--")]
     variables = ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags]
-    return click.option(*names, envvar=variables, show_envvar=False, **settings)
+    return click.option(*names, cls=Option, envvar=variables, show_envvar=False, **settings)
 
 
 def refuse(name: str, why: str) -> None:
@@ -79,35 +53,29 @@ def split_at_commas(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for value in values for part in value.split(",") if part)
 
 
-def numbers(_context: click.Context, _option: click.Parameter, written: str | None) -> tuple[int, ...]:
-    """`--k 1,3,5`: whole numbers from 1 on."""
-    words = [] if written is None else [word.strip() for word in written.split(",")]
-    if not all(word.isdecimal() and 1 <= int(word) <= MOST_TRIALS for word in words):
-        raise click.BadParameter(
-            f"'{written}' must be whole numbers from 1 to {MOST_TRIALS:,}, with commas between them: 1,3,5"
-        )
-    return tuple(map(int, words))
-
-
 format_option = option(
     "--format",
     "format_name",
     metavar="NAME",
-    help="Read files as native, eval-harness, task-suite, workflow-dataset or recorded-sessions.  "
-    "[default: by their content]",
+    heading=SELECTION,
+    help="File format: native, eval-harness, task-suite, workflow-dataset or recorded-sessions.  "
+    "[default: detected from the content]",
 )
 sandbox_option = option(
     "--sandbox",
     metavar="NAME",
     default="bubblewrap",
     show_default=True,
-    help="Where to run untrusted code: bubblewrap, the name of a plug-in, or none: on this machine, unprotected.",
+    heading=EXECUTION,
+    help="Where to run untrusted code: bubblewrap, none (on this machine, unprotected) or the name of a plug-in.",
 )
 scorer_option = option(
     "--scorer",
     multiple=True,
     metavar="S",
-    help="latency, cost, tokens or similarity with NAME:key=value,…, or file.py:attr; instead of the suite's scorers.",
+    heading=GRADING,
+    help="Score with latency, cost, tokens or similarity (NAME:key=value,…) or file.py:attr, instead of the suite's "
+    "scorers. Repeatable.",
 )
 
 
@@ -127,45 +95,42 @@ def _json_files(_context: click.Context, _option: click.Parameter, paths: tuple[
     return check_documents(paths)
 
 
-output_option = option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    callback=_report_files,
-    help="Write the report to FILE too: .json, .xml (JUnit) for CI, or an ending of a plug-in. May be repeated.",
-)
+def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any]:
+    return click.option(
+        "-o",
+        "--output",
+        "outputs",
+        cls=Option,
+        multiple=True,
+        metavar="FILE",
+        callback=callback,
+        envvar=[variable],
+        heading=OUTPUT,
+        help=f"{help_text} Repeatable.",
+    )
+
+
+_ENDINGS = ".json, .xml (JUnit) or the ending of a plug-in."
+output_option = _output("EVALHARNESS_OUTPUT", _report_files, f"Also write the report to FILE: {_ENDINGS}")
 # Variables of their own: with that of `run` these commands would write over its report.
-gate_output_option = click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    callback=_report_files,
-    envvar=["EVALHARNESS_GATE_OUTPUT"],
-    help="Write the report with this verdict to FILE: .json, .xml (JUnit) for CI, or an ending of a plug-in. "
-    "May be repeated.",
+gate_output_option = _output(
+    "EVALHARNESS_GATE_OUTPUT", _report_files, f"Write the report with this verdict to FILE: {_ENDINGS}"
 )
-json_output_option = click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FILE",
-    callback=_json_files,
-    envvar=["EVALHARNESS_COMPARISON_OUTPUT"],
-    help="Write what --json prints to FILE (.json) too. May be repeated.",
+json_output_option = _output(
+    "EVALHARNESS_COMPARISON_OUTPUT", _json_files, "Also write what --json prints to FILE (.json)."
 )
 save_sessions_option = option(
     "--save-sessions",
     metavar="DIR",
-    help="Write each run's sessions and results into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
+    heading=OUTPUT,
+    help="Write sessions and results of each run into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
 )
-store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
-json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
+store_option = option(
+    "--store", metavar="FILE", help="Where runs are stored.  [default: .evalharness/store.db of the project]"
+)
+json_option = option("--json", "as_json", is_flag=True, heading=OUTPUT, help="Print only one JSON document.")
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
+force_option = option("--force", is_flag=True, heading=OUTPUT, help="Replace the output file if it exists.")
 
 
 def _assignments(_context: click.Context, option: click.Parameter, items: tuple[str, ...]) -> dict[str, str]:
@@ -183,7 +148,8 @@ var_option = option(
     multiple=True,
     metavar="KEY=VALUE",
     callback=_assignments,
-    help="A value for {{KEY}} in suite files.",
+    heading=EXECUTION,
+    help="Set {{KEY}} of suite files. Repeatable.",
 )
 
 
@@ -194,7 +160,8 @@ def env_for(readers: str) -> Callable[[Any], Any]:
         multiple=True,
         metavar="KEY[=VALUE]",
         callback=_assignments,
-        help=f"An environment variable for {readers}.",
+        heading=EXECUTION,
+        help=f"Set an environment variable for {readers}. Repeatable.",
     )
 
 
@@ -205,7 +172,9 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
         "--max-concurrency",
         "--concurrency",
         "max_concurrency",
-        type=click.IntRange(min=0),
+        type=Integer(0),
+        metavar="N",
+        heading=EXECUTION,
         help=f"{what} at the same time; 0 = number of CPUs.  [default: 10]",
     )
 
@@ -213,6 +182,63 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
 env_option = env_for("every target")
 concurrency_option = concurrency_of("Trials")
 
+_SELECTION = (
+    option(
+        "--only",
+        multiple=True,
+        metavar="P",
+        heading=SELECTION,
+        help="Cases whose id, name or file matches a glob or contains a text. Repeatable.",
+    ),
+    option("--tag", "tags", multiple=True, metavar="T", heading=SELECTION, help="Cases with this tag. Repeatable."),
+    option(
+        "--category",
+        "categories",
+        multiple=True,
+        metavar="C",
+        heading=SELECTION,
+        help="Cases of this eval_type or category. Repeatable.",
+    ),
+    option(
+        "--difficulty",
+        "difficulties",
+        multiple=True,
+        metavar="D",
+        heading=SELECTION,
+        help="Cases that are easy, medium or hard. Repeatable.",
+    ),
+    option("--limit", type=Integer(1), metavar="N", heading=SELECTION, help="At most N cases of each suite."),
+)
+
+
+def _all(flags: tuple[Callable[[Any], Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _all(_SELECTION, command)
+
+
+def selection_of(flags: Mapping[str, Any]) -> Any:
+    from evalharness.domain.suite import Selection
+
+    return Selection(
+        only=split_at_commas(flags["only"]),
+        tags=flags["tags"],
+        categories=flags["categories"],
+        difficulties=flags["difficulties"],
+        limit=flags["limit"],
+    )
+
+
+grader_type_option = option(
+    "--grader-type",
+    type=click.Choice(["code", "model", "human"]),
+    heading=GRADING,
+    help="Use only graders of this type.",
+)
 
 MOST_USD = 1_000_000
 _FIELDS = {
@@ -224,9 +250,10 @@ _FIELDS = {
 }
 tolerance_option = option(
     "--regression-tolerance",
-    type=NumberType(0, 1),
-    metavar="SHARE",
-    help="A loss up to this share (0.02 is 2 points) is accepted even where it is certain.",
+    type=Points(may_be_zero=True),
+    metavar="POINTS",
+    heading=GATE,
+    help="Accept a loss of up to this many points, even if it is certain: 2, 2% or 0.02.",
 )
 _RULE = (
     option(
@@ -234,90 +261,81 @@ _RULE = (
         "metrics",
         multiple=True,
         type=click.Choice(["pass_rate", "score", "latency", "cost"]),
-        help="What may not get worse. May be repeated.  [default: as the gate says, else pass_rate and score]",
+        heading=GATE,
+        help="What must not get worse. Repeatable.  [default: from the gate, else pass_rate and score]",
     ),
     option(
         "--alpha",
-        type=NumberType(LEAST_ALPHA, 0.5, max_open=True),
+        type=Number(LEAST_ALPHA, 0.5, most_open=True),
         metavar="P",
-        help="How often an unchanged agent may be called worse.  [default: as the gate says, else 0.05]",
+        heading=GATE,
+        help="Accepted rate of false alarms.  [default: from the gate, else 0.05]",
     ),
     option(
         "--margin",
-        type=VisiblePoints(0, 100, min_open=True),
+        type=Points(),
         metavar="POINTS",
-        help="A loss of fewer points than this (5: from 90 % to 85 %) does not matter.  "
-        "[default: as the gate says, else 5]",
+        heading=GATE,
+        help="A smaller loss than this does not matter: 5, 5% or 0.05.  [default: from the gate, else 5]",
     ),
     option(
         "--power",
-        type=NumberType(0.5, 1, min_open=True, max_open=True),
+        type=Number(0.5, 1, least_open=True, most_open=True),
         metavar="P",
-        help="How likely a loss of the smallest detectable size is found.  [default: as the gate says, else 0.8]",
+        heading=GATE,
+        help="Chance of finding a loss of the smallest detectable size.  [default: from the gate, else 0.8]",
     ),
     tolerance_option,
 )
 
 
 def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for flag in reversed(_RULE):
-        command = flag(command)
-    return command
+    return _all(_RULE, command)
 
 
 def rule_overrides(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Only what was given, as the fields of a `RegressionRule`; the rest is as the gate of the new run says."""
-    given = {field: flags[flag] for flag, field in _FIELDS.items() if flags[flag] not in (None, ())}
-    return {field: value / 100 if field == "margin" else value for field, value in given.items()}
+    return {field: flags[flag] for flag, field in _FIELDS.items() if flags[flag] not in (None, ())}
 
 
-def _pass_rate(_context: click.Context, _option: click.Parameter, written: str | None) -> float | None:
-    """0.9, 90 and 90% are the same."""
-    if written is None:
-        return None
-    text = written.strip()
-    try:
-        number = float(text.removesuffix("%"))
-    except ValueError:
-        number = -1.0
-    share = number / 100 if text.endswith("%") or number > 1 else number
-    if not 0 <= share <= 1:
-        raise click.BadParameter(f"'{written}' is no pass rate; write 0.9, 90 or 90%")
-    return share
-
-
+inconclusive_option = option(
+    "--inconclusive",
+    type=click.Choice(["pass", "fail"]),
+    heading=GATE,
+    help="Exit code if the data do not decide: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
+)
 _GATE = (
     option(
         "--gate",
         "gate_preset",
         type=click.Choice(["development", "staging", "production", "critical"]),
-        help="What pass@1, pass@3 and pass^3 must reach; needs --repeat 3.",
+        heading=GATE,
+        help="Require the pass@1, pass@3 and pass^3 of this preset; needs --repeat 3.",
     ),
-    option("--fail-under", callback=_pass_rate, metavar="X", help="The least pass rate: 0.9, 90 or 90%."),
+    option(
+        "--fail-under", type=PassRate(), metavar="X", heading=GATE, help="Lowest accepted pass rate: 0.9, 90 or 90%."
+    ),
     option(
         "--baseline",
         metavar="B",
-        help="Must not be worse than this baseline, run or JSON report; none: no such check.",
+        type=RUN,
+        heading=GATE,
+        help="Must not be worse than this baseline, run or JSON report; none: do not compare.",
     ),
     tolerance_option,
     option(
         "--strict-flips/--no-strict-flips",
         default=None,
-        help="Fail if a case that always passed in the baseline fails once; or never because of a single case.  "
-        "[default: fail if a case that always passed does not pass now, in 1 trial or in 5]",
+        heading=GATE,
+        help="Fail if a case that passed every trial of the baseline fails once; --no-…: never fail because of a "
+        "single case.  [default: fail if such a case passes no trial, with 1 trial or at least 5]",
     ),
-    option(
-        "--inconclusive",
-        type=click.Choice(["pass", "fail"]),
-        help="What a gate counts as that the data do not decide: exit code 0 or 4.  [default: pass]",
-    ),
+    inconclusive_option,
 )
 
 
 def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for add in reversed(_GATE):
-        command = add(command)
-    return command
+    return _all(_GATE, command)
 
 
 def gate_overrides(flags: Mapping[str, Any]) -> Any:
@@ -325,7 +343,7 @@ def gate_overrides(flags: Mapping[str, Any]) -> Any:
 
     strict_flips = flags["strict_flips"]
     if flags["baseline"] == NO_BASELINE and strict_flips:
-        refuse("strict_flips", "--baseline none leaves --strict-flips nothing to compare with")
+        refuse("strict_flips", "with --baseline none there is nothing that --strict-flips could compare with")
         strict_flips = None
     return GateOverrides(
         preset=flags["gate_preset"],
@@ -338,9 +356,9 @@ def gate_overrides(flags: Mapping[str, Any]) -> Any:
 
 
 def _named(_context: click.Context, _option: click.Parameter, written: str | None) -> str:
-    """A variable of a CI that is not set would otherwise let others judge than was meant."""
+    """A variable of a CI that is not set would otherwise make other judges grade than was meant."""
     if written is not None and not written.strip():
-        raise click.BadParameter("it is empty: name provider/model, or none to leave grades pending")
+        raise click.BadParameter("is empty; write provider/model, or none to leave grades pending")
     return written or ""
 
 
@@ -348,23 +366,26 @@ judge_model_option = option(
     "--judge-model",
     callback=_named,
     metavar="M",
-    help="provider/model that judges, whatever the graders name; none: leave their grades pending.",
+    heading=GRADING,
+    help="Judge with provider/model, whatever the graders name; none: leave their grades pending.",
 )
-no_cache_option = option("--no-cache", is_flag=True, help="Ask judges again, also where their verdict is known.")
+no_cache_option = option("--no-cache", is_flag=True, heading=GRADING, help="Ask judges again; do not use the cache.")
 
 
 def _spending_of(spenders: str) -> Callable[[Any], Any]:
     cost = option(
         "--max-cost",
-        type=NumberType(min=0, max=MOST_USD, min_open=True),
+        type=Number(0, MOST_USD, least_open=True),
         metavar="USD",
-        help=f"Stop once {spenders} have cost this much; what is finished is kept.",
+        heading=EXECUTION,
+        help=f"Stop when {spenders} have cost this much; finished trials are kept.",
     )
     tokens = option(
         "--max-tokens",
-        type=click.IntRange(min=1),
+        type=Integer(1),
         metavar="N",
-        help=f"Stop once {spenders} have used this many tokens.",
+        heading=EXECUTION,
+        help=f"Stop when {spenders} have used this many tokens.",
     )
     return lambda command: cost(tokens(command))
 

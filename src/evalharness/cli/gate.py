@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     debug_option,
     gate_options,
@@ -17,21 +18,21 @@ from evalharness.cli.flags import (
     json_option,
     store_option,
 )
+from evalharness.cli.references import RUN
 
 
-@click.command("gate")
-@click.argument("run")
+@click.command("gate", cls=Command)
+@click.argument("run", type=RUN)
 @gate_options
 @gate_output_option
 @store_option
 @json_option
 @debug_option
 def command(run: str, **flags: Any) -> int:
-    """Judge RUN (an id, a name, or the file of its JSON report) by its own gate, and over it by these flags.
+    """Check RUN, or the file of its JSON report, against its own gate and these flags. Flags win.
 
-    These flags alone judge a file, not the gate that it was judged by before. Nothing is run, and nothing is stored;
-    -o writes the report with this gate's verdict. The gate decides the exit code; a run that is INVALID or was
-    interrupted keeps its own.
+    A file is checked against the flags alone. Nothing is run or stored; -o writes the report with this verdict. The
+    gate decides the exit code, except for a run that is INVALID or was interrupted.
     """
     from evalharness.actions.gate_run import gate_run
     from evalharness.cli.stdout import screen_on

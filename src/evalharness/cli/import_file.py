@@ -9,32 +9,34 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import debug_option, format_option, option
+from evalharness.cli.command import Command
+from evalharness.cli.flags import debug_option, force_option, format_option, option
+from evalharness.cli.numbers import Integer
 
 
-@click.command("import", short_help="Turn a table, or a suite of another format, into a suite file.")
+@click.command("import", cls=Command, short_help="Turn a table, or a suite of another format, into a suite file.")
 @click.argument("file", metavar="FILE")
 @option(
     "--map",
     "mapping",
     multiple=True,
     metavar="KEY=COLUMN",
-    help="What a column of the table is: input=question, expected=answer, expected.contains=answer, "
-    "metadata.source=url, … A text with columns in braces puts several together.",
+    help="Where a field of the cases comes from: input=question, expected=answer, expected.contains=answer, "
+    "metadata.source=url, … A text with columns in braces combines several. Repeatable.",
 )
 @option(
     "--preset",
     type=click.Choice(["humaneval", "mbpp"]),
-    help="The file holds programming problems with their tests, in the columns of this benchmark.",
+    help="The file contains programming problems with tests, in the columns of this benchmark.",
 )
-@option("-o", "--output", default="-", metavar="FILE", help="Where to write the suite; - (the default) is stdout.")
-@option("--name", metavar="NAME", help="The suite's name; default: the file's.")
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases.")
+@option("-o", "--output", default="-", metavar="FILE", help="Where to write the suite.  [default: - (stdout)]")
+@option("--name", metavar="NAME", help="Name of the suite.  [default: the file name]")
+@option("--limit", type=Integer(1), metavar="N", help="At most N cases.")
 @format_option
-@option("--force", is_flag=True, help="Replace the output file if it exists.")
+@force_option
 @debug_option
 def command(file: str, **flags: Any) -> int:
-    """Turn a table (CSV, TSV, JSONL, a JSON list) into a suite, or a suite file of any format into native YAML.
+    """Turn a table (CSV, TSV, JSONL, a JSON list) or a suite of another format into a native suite file.
 
     eval-harness import gsm.jsonl --map input=question --map expected.numeric=answer -o suite.yaml
     """
@@ -61,7 +63,7 @@ def command(file: str, **flags: Any) -> int:
     suite = imported.suite
     print(harmless(f"wrote  {output}: suite '{suite.name}', {count(len(suite.cases), 'case')}"))
     if not keeps_paths:
-        print("note   relative paths in a suite start at its own folder, which is now another one")
+        print("note   relative paths in the suite now start at its new folder")
     target = "" if suite.target or suite.variants else " --target file.py:function"
     print(harmless(f"next   {command_name()} run {shlex.quote(str(output))}{target}"))
     return 0

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, option
 
 
-@click.command("init")
+@click.command("init", cls=Command)
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
 @option(
     "--template",
@@ -22,7 +23,7 @@ from evalharness.cli.flags import debug_option, option
 )
 @debug_option
 def command(folder: str, template: str) -> int:
-    """Write a small project into DIR (default: here) that runs at once and offline. Files that exist are kept."""
+    """Create a small project in DIR (default: here) that runs at once and offline. Existing files are kept."""
     from evalharness.actions.init_project import init_project
     from evalharness.cli.stdout import command_name
     from evalharness.harness import MEMORY, Harness
@@ -32,7 +33,7 @@ def command(folder: str, template: str) -> int:
     for name in result.written:
         print(f"wrote  {result.folder / name}")
     for name in result.kept:
-        print(f"kept   {result.folder / name} (it was there already)")
+        print(f"kept   {result.folder / name} (exists)")
     enter = "" if folder == "." else f"cd {shlex.quote(folder)} && "
     serve = "{ python3 server.py & } && " if template == "http" else ""
     print(f"next   {enter}{serve}{command_name()} run suite.yaml")

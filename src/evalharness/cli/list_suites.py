@@ -9,12 +9,13 @@ from pathlib import Path
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 
 LONGEST_DESCRIPTION = 80
 
 
-@click.command("list-suites")
+@click.command("list-suites", cls=Command)
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
 @option("--register", is_flag=True, help="Keep the suites found in DIR in the store, so that `run NAME` finds them.")
 @store_option

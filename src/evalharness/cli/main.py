@@ -26,39 +26,43 @@ class Command(NamedTuple):
     module: str
     help: str
     only_prints: bool = False
-    """Who reads no more of it has seen enough; whoever misses the end of a run or of a gate misses its verdict."""
+    """A reader who stops early has seen enough, which is not so with a run or a gate: the verdict comes last."""
     keeps: bool = False
     """Whether what it has finished is in the store, if it cannot go on."""
 
 
 COMMANDS = {
-    "init": Command("init", "Write a small working project: a suite and a toy agent."),
-    "validate": Command("validate", "Check suite files and tell every problem at once."),
-    "selftest": Command("selftest", "Prove a suite: right answers must pass, wrong ones must fail."),
+    "init": Command("init", "Create a small working project: a suite and a toy agent."),
+    "validate": Command("validate", "Check suite files and report every problem at once."),
+    "selftest": Command("selftest", "Check a suite: right answers must pass, wrong ones must fail."),
     "run": Command("run", "Run suites and print a verdict with error bars.", keeps=True),
     "resume": Command("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
-    "regrade": Command("regrade", "Grade stored transcripts or artifacts again; nothing is re-run.", keeps=True),
-    "calibrate": Command("calibrate", "How far judges are from known scores, and what fools them.", keeps=True),
-    "gate": Command("gate", "Judge a stored run by its gate, or by one given now."),
-    "plan": Command("plan", "How many cases and trials it takes to see a drop.", only_prints=True),
-    "runs": Command("runs", "List the runs in the store; `runs rm RUN` removes one.", only_prints=True),
-    "show": Command("show", "Show a run, or the transcripts and grades of one of its cases.", only_prints=True),
+    "regrade": Command("regrade", "Grade stored answers again, without running the target.", keeps=True),
+    "calibrate": Command("calibrate", "Measure how far judges are from known scores, and what fools them.", keeps=True),
+    "gate": Command("gate", "Check a stored run against its gate, or against flags."),
+    "plan": Command("plan", "Estimate how many cases and trials it takes to detect a drop.", only_prints=True),
+    "runs": Command("runs", "List stored runs; `runs rm RUN` removes one.", only_prints=True),
+    "show": Command("show", "Show a run, or everything about one of its cases.", only_prints=True),
     "baseline": Command(
-        "baseline", "Set a run as what later runs are compared with; also list and rm.", only_prints=True
+        "baseline", "Choose the run that later runs are compared with: set, add, list, rm.", only_prints=True
     ),
     "compare": Command("compare", "Compare runs, baselines or JSON reports, case by case.", only_prints=True),
     "regressions": Command(
-        "regressions", "Did a suite get worse than its baseline? Exit code 1 if so.", only_prints=True
+        "regressions", "Check whether a suite got worse than its baseline (exit code 1).", only_prints=True
     ),
-    "verify": Command("verify", "Recalculate and check a report; also checks tables of pass^k.", only_prints=True),
-    "list-suites": Command("list_suites", "List suites: in a folder, registered, ready-made.", only_prints=True),
-    "import": Command("import_file", "Turn a table, or a suite of another format, into a suite file."),
+    "verify": Command("verify", "Recalculate and check a report, or a table of pass^k.", only_prints=True),
+    "list-suites": Command("list_suites", "List suites in a folder, registered and ready-made ones.", only_prints=True),
+    "import": Command("import_file", "Turn a table or a suite of another format into a suite file."),
     "capture": Command("capture", "Turn answers of a run into regression evals."),
     "schema": Command("schema", "Print the JSON Schema of suite files, for editors.", only_prints=True),
-    "cache": Command("cache", "How many verdicts of judges are kept; `cache clear` forgets them."),
-    "store": Command("store", "Look after the store: `store prune --older-than 30d`."),
+    "cache": Command("cache", "Show how many verdicts of judges are cached; `cache clear` removes them."),
+    "store": Command("store", "Remove old runs: `store prune --older-than 30d`."),
+    "completion": Command("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
 }
 ALIASES = {"create": "init"}
+PROGRAM = "eval-harness"
+COMPLETION_VARIABLE = "_EVAL_HARNESS_COMPLETE"
+"""The script of `completion` calls this program with it."""
 
 
 class LazyGroup(click.Group):
@@ -82,16 +86,16 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             close = closest(args[0], [*COMMANDS, *ALIASES])
             guess = f" Did you mean '{close}'?" if close else ""
-            raise click.UsageError(f"no command '{args[0]}'.{guess}", ctx) from error
+            raise click.UsageError(f"unknown command '{args[0]}'.{guess}", ctx) from error
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Evaluate AI agents: does it work, how reliably, did my change make it worse?",
-    epilog="Start with: eval-harness init, then eval-harness run suite.yaml",
+    epilog="Start with: eval-harness init && eval-harness run suite.yaml",
 )
-@click.version_option(VERSION, prog_name="eval-harness", message="%(prog)s %(version)s")
+@click.version_option(VERSION, "-V", "--version", prog_name=PROGRAM, message="%(prog)s %(version)s")
 def cli() -> None:
     """The group itself does nothing."""
 
@@ -100,6 +104,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_missing_streams()
     _speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if instruction := Settings.read().environment.get(COMPLETION_VARIABLE):
+        from click.shell_completion import shell_complete  # here: only for a shell that completes
+
+        sys.exit(shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction))
     if words and words[0] in COMMANDS and COMMANDS[words[0]].only_prints:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Leavable()), "utf-8", "replace")
     code = run_command(words)
@@ -118,7 +126,7 @@ def run_command(words: list[str]) -> int:
     """Run one command line; returns its exit code. A crash can never be 0."""
     try:
         export_dotenv(Path.cwd())
-        result = cli.main(args=words, prog_name="eval-harness", standalone_mode=False)
+        result = cli.main(args=words, prog_name=PROGRAM, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
@@ -155,10 +163,33 @@ def _said(error: BaseException) -> str:
 
 
 def _usage(error: click.ClickException, words: list[str]) -> int:
-    if _asked("json", words):
-        return _tell(error.format_message(), "", 2, words)
-    error.show()
-    return 2
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"see: {context.command_path} {context.help_option_names[-1]}" if context else ""
+    return _tell(_usage_words(error), hint, 2, words)
+
+
+def _usage_words(error: click.ClickException) -> str:
+    """click's own words begin like sentences and end with a full stop; ours do not."""
+    if isinstance(error, click.NoSuchOption):
+        guess = closest(error.option_name, error.possibilities or ())
+        asked = f" Did you mean '{guess}'?" if guess else ""
+        return f"unknown option '{error.option_name}'.{asked}"
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return f"{_name(error.param, error.ctx)} is missing"
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return f"{_name(error.param, error.ctx)}: {_unlike_a_sentence(error.message)}"
+    return _unlike_a_sentence(error.format_message())
+
+
+def _name(param: click.Parameter, context: click.Context | None) -> str:
+    """A flag by its first long spelling; an argument as the usage line writes it."""
+    if isinstance(param, click.Option):
+        return next((name for name in param.opts if name.startswith("--")), param.opts[0])
+    return param.make_metavar(context or click.Context(cli))
+
+
+def _unlike_a_sentence(text: str) -> str:
+    return (text[:1].lower() + text[1:] if text[1:2].islower() else text).removesuffix(".")
 
 
 def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems: Sequence[Any] = ()) -> int:

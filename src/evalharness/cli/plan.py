@@ -8,23 +8,25 @@ from typing import Any
 
 import click
 
-from evalharness.cli.flags import NumberType, VisiblePoints, debug_option, json_option, option, store_option
+from evalharness.cli.command import Command
+from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.numbers import Integer, Number, Points
 from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 
 
-@click.command("plan")
+@click.command("plan", cls=Command)
 @click.argument("suite")
 @option(
     "--effect",
-    type=VisiblePoints(min=0, max=100, min_open=True),
-    default=5.0,
+    type=Points(),
+    default="5",
     show_default=True,
     metavar="POINTS",
     help="The drop of the pass rate that is to be seen.",
 )
 @option(
     "--power",
-    type=NumberType(min=0.5, max=1, min_open=True, max_open=True),
+    type=Number(0.5, 1, least_open=True, most_open=True),
     default=POWER,
     show_default=True,
     metavar="P",
@@ -32,7 +34,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 )
 @option(
     "--alpha",
-    type=NumberType(min=LEAST_ALPHA, max=0.25, max_open=True),
+    type=Number(LEAST_ALPHA, 0.25, most_open=True),
     default=ALPHA,
     show_default=True,
     metavar="P",
@@ -40,13 +42,13 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 )
 @option(
     "--cases",
-    type=click.IntRange(min=1, max=1_000_000),
+    type=Integer(1, 1_000_000),
     metavar="N",
     help="Plan for N cases.  [default: those of the suite]",
 )
 @option(
     "--trials",
-    type=click.IntRange(min=1, max=10_000),
+    type=Integer(1, 10_000),
     metavar="K",
     help="Plan for K trials per case.  [default: those of the run it judges by]",
 )
@@ -66,7 +68,7 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     from evalharness.reports.words import with_texts
 
     request = PlanRequest(
-        suite, asked["effect"] / 100, asked["power"], asked["alpha"], asked["cases"], asked["trials"], asked["run"]
+        suite, asked["effect"], asked["power"], asked["alpha"], asked["cases"], asked["trials"], asked["run"]
     )
     with Harness.open(store, to_read=True) as harness:
         plan = harness.call(plan_trials, request)

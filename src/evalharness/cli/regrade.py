@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import OUTPUT, SELECTION, Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -14,6 +15,7 @@ from evalharness.cli.flags import (
     format_option,
     gate_options,
     gate_overrides,
+    grader_type_option,
     json_option,
     model_options,
     model_wishes,
@@ -22,47 +24,55 @@ from evalharness.cli.flags import (
     sandbox_option,
     save_sessions_option,
     scorer_option,
-    split_at_commas,
+    selection_of,
+    selection_options,
     store_option,
     var_option,
 )
+from evalharness.cli.references import RUN
 
 
-@click.command("regrade")
-@click.argument("run", required=False)
-@option("--suite", metavar="FILE", help="Grade with this suite's graders.  [default: the suite stored in RUN]")
-@option("--matrix", is_flag=True, help="Also the runs that were started together with RUN.")
-@option("--artifact", metavar="FILE", help="Grade a stored workflow artifact instead of a run; needs --dataset.")
-@option("--dataset", metavar="FILE", help="The dataset whose assertions judge the artifact.")
-@option("--case", metavar="ID", help="The case of the dataset that the artifact belongs to.")
+@click.command("regrade", cls=Command)
+@click.argument("run", required=False, type=RUN)
+@option(
+    "--suite",
+    metavar="FILE",
+    heading=SELECTION,
+    help="Grade with the graders of this suite.  [default: the suite stored in RUN]",
+)
+@option("--matrix", is_flag=True, heading=SELECTION, help="Also regrade the runs that were started together with RUN.")
+@option(
+    "--artifact",
+    metavar="FILE",
+    heading=SELECTION,
+    help="Grade a stored workflow artifact instead of a run; needs --dataset.",
+)
+@option("--dataset", metavar="FILE", heading=SELECTION, help="The dataset with the assertions for the artifact.")
+@option("--case", metavar="ID", heading=SELECTION, help="The case of the dataset that the artifact belongs to.")
 @scorer_option
 @format_option
-@option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
-@option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
-@option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
-@option("--difficulty", "difficulties", multiple=True, metavar="D", help="Cases that are easy, medium or hard.")
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
+@selection_options
 @model_options
 @concurrency_option
-@option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
+@grader_type_option
 @gate_options
 @sandbox_option
 @env_option
 @var_option
 @store_option
-@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@option("--verbose", is_flag=True, heading=OUTPUT, help="Show each trial with its grades, reasons and output.")
 @save_sessions_option
 @output_option
 @json_option
 @debug_option
 def command(run: str | None, **flags: Any) -> int:
-    """Grade the stored transcripts of RUN (an id or a name) again, as a new run; RUN and its grades stay as they are.
+    """Grade the stored answers of RUN again, as a new run. The target is not run, and RUN does not change.
 
-    Nothing is re-run. Changed graders count, and with --suite changed expectations; a case that asks something else
-    now is left out. Exit codes are those of `run`, by the new verdict.
+    Use it after you fixed a grader; with --suite, also after you changed what is expected. Cases that now ask
+    something else are left out. Exit codes are those of `run`, by the new verdict.
 
-    With --judge-model alone, a RUN with grades that are due gets those, and the verdicts of other judges stay;
-    --no-cache has all of them judged anew.
+    If only --judge-model is given and RUN has pending grades, only those are judged; --no-cache judges all of them
+    again.
     """
     _check_usage(run, flags)
     return _regrade_artifact(flags) if run is None else _regrade_run(run, flags)
@@ -74,8 +84,8 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
     artifact, dataset = flags["artifact"], flags["dataset"]
     if run is None and artifact is None and dataset is None:
         raise UsageError(
-            "which run is to be graded again?",
-            hint="name one of `eval-harness runs`, or give --artifact FILE --dataset FILE",
+            "name the run to grade again",
+            hint="list runs: eval-harness runs; or give --artifact FILE --dataset FILE",
         )
     if run is None and (artifact is None or dataset is None):
         given, lacks = ("--artifact", "--dataset") if dataset is None else ("--dataset", "--artifact")
@@ -85,7 +95,7 @@ def _check_usage(run: str | None, flags: dict[str, Any]) -> None:
     if stray:
         other = f"a run ({run})" if run else "--artifact"
         raise UsageError(
-            f"{stray[0]} does not go together with {other}",
+            f"{stray[0]} cannot be used with {other}",
             hint="give either RUN [--suite FILE], or --artifact FILE --dataset FILE [--case ID] [--scorer S]",
         )
 
@@ -102,7 +112,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         suite=flags["suite"],
         format_name=flags["format_name"],
         matrix=flags["matrix"],
-        selection=_selection(flags),
+        selection=selection_of(flags),
         options=RunOptions(
             max_concurrency=flags["max_concurrency"],
             grader_type=flags["grader_type"],
@@ -123,18 +133,6 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
         return command.report(runs, harness)
 
 
-def _selection(flags: dict[str, Any]) -> Any:
-    from evalharness.domain.suite import Selection
-
-    return Selection(
-        only=split_at_commas(flags["only"]),
-        tags=flags["tags"],
-        categories=flags["categories"],
-        difficulties=flags["difficulties"],
-        limit=flags["limit"],
-    )
-
-
 def _regrade_artifact(flags: dict[str, Any]) -> int:
     """A run like any other, on a target that gives the artifact as its answer."""
     from evalharness.actions.grade_artifacts import ArtifactFile, grade_artifacts
@@ -147,7 +145,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     request = RunRequest(
         suites=(flags["dataset"],),
         format_name=flags["format_name"],
-        selection=_selection(flags),
+        selection=selection_of(flags),
         variables=flags["variables"],
         env=flags["env"],
         scorers=flags["scorer"],

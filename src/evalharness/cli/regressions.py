@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
-    NumberType,
     debug_option,
     json_option,
     json_output_option,
@@ -20,9 +20,10 @@ from evalharness.cli.flags import (
     rule_overrides,
     store_option,
 )
+from evalharness.cli.numbers import Number
 
 
-@click.command("regressions")
+@click.command("regressions", cls=Command)
 @click.argument("suite", metavar="SUITE")
 @option("--baseline", metavar="B", help="A baseline's name, a run, or a JSON report.  [default: the suite's newest]")
 @option("--baseline-variant", metavar="V", help="Instead: the other variants of the newest run against this one.")
@@ -35,7 +36,7 @@ from evalharness.cli.flags import (
 )
 @option(
     "--threshold",
-    type=NumberType(0, 1),
+    type=Number(0, 1),
     metavar="SHARE",
     help="Let the scores of single tasks decide: exit code 1 if one fell by more than this, else 0.  "
     "[default: 0.1, and only to list them]",

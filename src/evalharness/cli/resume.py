@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import OUTPUT, Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -19,25 +20,25 @@ from evalharness.cli.flags import (
     store_option,
     var_option,
 )
+from evalharness.cli.references import RUN
 
 
-@click.command("resume")
-@click.argument("run", required=False)
+@click.command("resume", cls=Command)
+@click.argument("run", required=False, type=RUN)
 @concurrency_option
 @spending_options
 @env_option
 @var_option
 @store_option
-@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@option("--verbose", is_flag=True, heading=OUTPUT, help="Show each trial with its grades, reasons and output.")
 @save_sessions_option
 @output_option
 @json_option
 @debug_option
 def command(run: str | None, **flags: Any) -> int:
-    """Continue RUN (an id or a name): what is pending is run, what ended in error is run again, what a
-    spend cap left due is graded.
+    """Continue RUN: run pending trials, run trials that ended in error again, and grade what a spend cap left pending.
 
-    Without RUN: the newest unfinished run; if all are finished, the newest one's verdict is printed again.
+    Without RUN: the newest unfinished run; if there is none, print the verdict of the newest run again.
     """
     from evalharness.actions.resume_run import ResumeRequest, resume_runs, resumed_environment
     from evalharness.cli.process import export

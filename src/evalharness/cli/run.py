@@ -2,122 +2,166 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from evalharness.cli.command import EXECUTION, GATE, OUTPUT, SELECTION, Command
 from evalharness.cli.flags import (
-    Points,
     concurrency_option,
     debug_option,
     env_option,
     format_option,
     gate_options,
     gate_overrides,
+    grader_type_option,
     json_option,
     model_options,
     model_wishes,
-    numbers,
     option,
     output_option,
     refuse,
     sandbox_option,
     save_sessions_option,
     scorer_option,
-    split_at_commas,
+    selection_of,
+    selection_options,
     store_option,
     var_option,
 )
+from evalharness.cli.numbers import Integer, Integers, Number, Points
+from evalharness.cli.references import SUITE, RunReference
+from evalharness.errors import NothingFailed, UsageError
+
+STDIN = "-"
+LONGEST_TIMEOUT_S = 10_000_000
+LARGEST_SEED = 2**63 - 1
 
 
 def _given_name(_context: click.Context, _option: click.Parameter, written: str | None) -> str:
     if written is not None and not written.strip():
-        raise click.BadParameter("it is empty: name the run, or leave the flag out")
+        raise click.BadParameter("is empty; name the run, or leave the flag out")
     return written or ""
 
 
-@click.command("run", short_help="Run suites and print a verdict with error bars.")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.command("run", cls=Command, short_help="Run suites and print a verdict with error bars.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=SUITE)
+@option(
+    "--suite",
+    "suites",
+    multiple=True,
+    metavar="FILE",
+    heading=SELECTION,
+    help="A suite file; the same as PATH. Repeatable.",
+)
+@selection_options
+@option(
+    "--failed",
+    type=RunReference(is_optional=True),
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[RUN]",
+    heading=SELECTION,
+    help="Only cases that did not pass last time, or in RUN.",
+)
 @format_option
-@option("--suite", "suites", multiple=True, metavar="FILE", help="A suite file; the same as PATH.")
 @option(
     "--target",
     "targets",
     multiple=True,
     metavar="T",
-    help="file.py:attr, module:attr, cmd:COMMAND LINE, a URL, chat:provider/model, agent:provider/model, oracle, null, "
-    "echo, or a file that describes a target. "
-    "Repeated: one run each, side by side.",
+    heading=EXECUTION,
+    help="What to test: file.py:function, module:function, cmd:COMMAND, a URL, chat:provider/model, "
+    "agent:provider/model, oracle, null, echo, or a target file. Repeated: one run each, side by side.",
 )
-@option("--repeat", "--trials", "--epochs", "trials", type=click.IntRange(min=1), metavar="N", help="Trials per case.")
 @option(
-    "--k",
-    metavar="N,…",
-    callback=numbers,
-    help="Values of k to report for pass@k and pass^k.  [default: 1, 3, half of N]",
+    "--repeat",
+    "--trials",
+    "--epochs",
+    "trials",
+    type=Integer(1),
+    metavar="N",
+    heading=EXECUTION,
+    help="Trials per case.",
 )
 @concurrency_option
-@option("--only", multiple=True, metavar="P", help="Cases whose id, name or file matches a glob or holds a text.")
-@option("--tag", "tags", multiple=True, metavar="T", help="Cases with this tag.")
-@option("--category", "categories", multiple=True, metavar="C", help="Cases of this eval_type or category.")
-@option("--difficulty", "difficulties", multiple=True, metavar="D", help="Cases that are easy, medium or hard.")
-@option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases of each suite.")
-@scorer_option
-@option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Use only the graders of this type.")
-@model_options
+@option(
+    "--timeout",
+    type=Number(0, LONGEST_TIMEOUT_S, least_open=True),
+    metavar="SECONDS",
+    heading=EXECUTION,
+    help="Time limit of each trial, instead of the suite's; a case's own timeout_seconds wins.  [default: 300]",
+)
+@option(
+    "--seed",
+    type=Integer(0, LARGEST_SEED),
+    metavar="N",
+    heading=EXECUTION,
+    help="Seed of the trials, instead of the suite's.  [default: 0]",
+)
+@option("-x", "stops_at_first", is_flag=True, heading=EXECUTION, help="Stop at the first failed trial.")
+@option("--max-failures", type=Integer(1), metavar="N", heading=EXECUTION, help="Stop after N failed trials.")
 @sandbox_option
 @env_option
 @var_option
-@store_option
 @option(
-    "--failed",
-    is_flag=False,
-    flag_value="",
-    default=None,
-    metavar="[RUN]",
-    help="Only cases that did not pass last time, or in RUN.",
+    "--selftest",
+    is_flag=True,
+    heading=EXECUTION,
+    help="Check the suites first, without a target; run nothing if one is UNSOUND or INVALID.",
 )
-@option(
-    "--run-name",
-    callback=_given_name,
-    metavar="NAME",
-    help="What to call the run, in place of a name that is made up.",
-)
-@option("--max-failures", type=click.IntRange(min=1), metavar="N", help="Stop after N failed trials.")
-@save_sessions_option
+@option("--dry-run", is_flag=True, heading=EXECUTION, help="Show what would run and what it would cost; run nothing.")
+@scorer_option
+@grader_type_option
+@model_options
 @gate_options
 @option(
     "--sequential",
     is_flag=True,
-    help="Stop as soon as it is decided whether --fail-under is reached, or whether it is worse than --baseline.",
+    heading=GATE,
+    help="Stop as soon as it is clear whether --fail-under is reached, or whether the run is worse than --baseline.",
 )
 @option(
     "--sequential-effect",
-    type=Points(min=0, max=100, min_open=True, max_open=True),
-    default=10.0,
+    type=Points(may_be_all=False),
+    default="10",
     show_default=True,
     metavar="POINTS",
-    help="With --sequential: how much lower is too low.",
+    heading=GATE,
+    help="With --sequential: the drop to detect; 10, 10% or 0.1.",
 )
 @option(
-    "--selftest",
-    is_flag=True,
-    help="First prove the suites without a target; if one is UNSOUND or INVALID, nothing is run.",
+    "--k",
+    metavar="N,…",
+    type=Integers(),
+    heading=OUTPUT,
+    help="Values of k to report for pass@k and pass^k.  [default: 1, 3, half the trials]",
 )
-@option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
-@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@option(
+    "--run-name", callback=_given_name, metavar="NAME", heading=OUTPUT, help="Name of the run.  [default: a new one]"
+)
+@option("--verbose", is_flag=True, heading=OUTPUT, help="Show each trial with its grades, reasons and output.")
 @output_option
+@save_sessions_option
 @json_option
+@store_option
 @debug_option
 def command(paths: tuple[str, ...], **flags: Any) -> int:
-    """Run suite files, every suite in a folder, or suites by name (list-suites), and print a verdict with error bars.
+    """Run suites and print a verdict with error bars.
 
-    Exit codes: 0 all well, 1 a case or the gate failed, 2 wrong usage or a broken file, 3 the run broke,
+    PATH is a suite file, a folder with suites, the name of a suite (see list-suites), or - to read a suite from
+    standard input.  [default: the current folder]
+
+    Exit codes: 0 all passed, 1 a case or the gate failed, 2 wrong usage or a broken file, 3 the run broke,
     4 undecided, 130 interrupted (resumable). With a gate, the gate alone decides between 0, 1 and 4.
     """
     # Imported here: `--help` must not pay for what only a run needs.
-    from evalharness.actions.run_suite import plan_dry, run_suites
+    from evalharness.actions.run_suite import plan_dry, read_suite_text, run_suites
     from evalharness.cli.process import export
     from evalharness.cli.reporting import Announcer, print_dry_run, running
     from evalharness.harness import Execution, Harness
@@ -126,16 +170,38 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
     request = _request(named, failed_of, flags)
     export(request.env)
     with Harness.open(flags["store"]) as harness:
+        if STDIN in request.suites:
+            piped = harness.call(read_suite_text, _stdin(), request.format_name)
+            request = replace(request, suites=tuple(piped if name == STDIN else name for name in request.suites))
         if flags["dry_run"]:
             announcer = Announcer()
-            planned = harness.call(plan_dry, request, Execution(announcer))
+            planned = _unless_all_passed(lambda: harness.call(plan_dry, request, Execution(announcer)), announcer)
             return print_dry_run(planned, announcer, as_json=flags["as_json"])
         with running(flags) as command:
             if flags["selftest"]:
                 code, request = command.selftest(request, harness)
                 if code:
                     return code
-            return command.report(harness.call(run_suites, request, command.execution), harness)
+            runs = _unless_all_passed(lambda: harness.call(run_suites, request, command.execution), command)
+            return command.report(runs, harness)
+
+
+def _unless_all_passed(call: Callable[[], list[Any]], speaker: Any) -> list[Any]:
+    """What the call returns; nothing, and a line that says why, if --failed finds no case."""
+    from evalharness.reports.wording import harmless
+
+    try:
+        return call()
+    except NothingFailed as error:
+        print(harmless(f"nothing to run: {speaker.redact(error.message)}"), file=sys.stderr)
+        return []
+
+
+def _stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not UTF-8 text") from None
 
 
 def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], str | None]:
@@ -150,22 +216,17 @@ def _named(paths: tuple[str, ...], flags: dict[str, Any]) -> tuple[list[str], st
 def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> Any:
     from evalharness.actions.run_suite import RunRequest
     from evalharness.domain.run import RunOptions
-    from evalharness.domain.suite import Selection
 
     return RunRequest(
         suites=tuple(named),
         format_name=flags["format_name"],
         targets=flags["targets"],
         trials=flags["trials"],
-        k=flags["k"],
+        k=flags["k"] or (),
         scorers=flags["scorer"],
-        selection=Selection(
-            only=split_at_commas(flags["only"]),
-            tags=flags["tags"],
-            categories=flags["categories"],
-            difficulties=flags["difficulties"],
-            limit=flags["limit"],
-        ),
+        timeout_s=flags["timeout"],
+        seed=flags["seed"],
+        selection=selection_of(flags),
         failed_of=failed_of,
         variables=flags["variables"],
         env=flags["env"],
@@ -174,7 +235,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
         outputs=tuple(flags["outputs"]),
         options=RunOptions(
             max_concurrency=flags["max_concurrency"],
-            max_failures=flags["max_failures"],
+            max_failures=1 if flags["stops_at_first"] else flags["max_failures"],
             grader_type=flags["grader_type"],
             sandbox=flags["sandbox"],
             run_name=flags["run_name"],
@@ -185,9 +246,9 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
 
 def _sequential(flags: dict[str, Any]) -> Any:
     if not flags["sequential"]:
-        refuse("sequential_effect", "--sequential-effect has a meaning only with --sequential")
+        refuse("sequential_effect", "--sequential-effect needs --sequential")
         return None
-    refuse("k", "--k does not work with --sequential: a run that may stop early does not try every case that often")
+    refuse("k", "--k cannot be used with --sequential: a run that stops early has too few trials of some cases")
     from evalharness.domain.sequential import SequentialRequest
 
-    return SequentialRequest(flags["sequential_effect"] / 100, flags["trials"])
+    return SequentialRequest(flags["sequential_effect"], flags["trials"])

@@ -7,11 +7,14 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Group
 from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.numbers import Integer
+from evalharness.cli.references import RUN
 
 
-@click.group("runs", invoke_without_command=True)
-@option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
+@click.group("runs", cls=Group, invoke_without_command=True)
+@option("--limit", type=Integer(1), default=20, show_default=True, help="How many, newest first.")
 @store_option
 @json_option
 @debug_option
@@ -58,7 +61,7 @@ def command(context: click.Context, limit: int, store: str | None, as_json: bool
 
 
 @command.command("rm")
-@click.argument("run")
+@click.argument("run", type=RUN)
 @store_option
 @debug_option
 @click.pass_context

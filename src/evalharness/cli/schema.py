@@ -6,13 +6,14 @@ import json
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option
 
 
-@click.command("schema")
+@click.command("schema", cls=Command)
 @debug_option
 def command() -> int:
-    """Print the JSON Schema of suite files; point your editor to it."""
+    """Print the JSON Schema of suite files, for your editor."""
     from evalharness.actions.validate_suites import suite_schema
     from evalharness.harness import MEMORY, Harness
 

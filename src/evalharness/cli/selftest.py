@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     concurrency_of,
     debug_option,
@@ -21,15 +22,16 @@ from evalharness.cli.flags import (
     store_option,
     var_option,
 )
+from evalharness.cli.numbers import Integer
 
 MOST_REPEATS = 1000
 
 
-@click.command("selftest")
+@click.command("selftest", cls=Command)
 @click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
 @option(
     "--repeat-judges",
-    type=click.IntRange(0, MOST_REPEATS),
+    type=Integer(0, MOST_REPEATS),
     default=3,
     show_default=True,
     metavar="K",

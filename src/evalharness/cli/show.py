@@ -7,11 +7,13 @@ import sys
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, store_option
+from evalharness.cli.references import RUN
 
 
-@click.command("show")
-@click.argument("run")
+@click.command("show", cls=Command)
+@click.argument("run", type=RUN)
 @click.argument("case", required=False)
 @store_option
 @json_option

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
+from evalharness.cli.command import is_plain
 from evalharness.reports import screen
 from evalharness.reports.screen import PipeConsole, Screen
 from evalharness.reports.wording import harmless
@@ -27,7 +28,7 @@ class ProgressConsole(Console):
 def is_live(stream: TextIO) -> bool:
     """Whether a person watches who did not ask for plain output: bars and colours are for nobody else."""
     settings = Settings.read()
-    plain = settings.no_color or settings.is_ci or settings.environment.get("TERM") == "dumb"
+    plain = is_plain() or settings.no_color or settings.is_ci or settings.environment.get("TERM") == "dumb"
     return stream.isatty() and not plain
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import click
 
+from evalharness.cli.command import Group
 from evalharness.cli.flags import debug_option, option, store_option
 
 
-@click.group("store")
+@click.group("store", cls=Group)
 def command() -> None:
-    """Look after the store."""
+    """Maintain the store."""
 
 
 @command.command("prune")
-@option("--older-than", required=True, metavar="AGE", help="An age such as 30d, 12h or 2w.")
-@option("--dry-run", is_flag=True, help="Say what would be removed; remove nothing.")
+@option("--older-than", required=True, metavar="AGE", help="Age of runs to remove: 30d, 12h, 2w.")
+@option("--dry-run", is_flag=True, help="Show what would be removed; remove nothing.")
 @store_option
 @debug_option
 def prune(older_than: str, dry_run: bool, store: str | None) -> int:
-    """Remove runs older than an age, and give the space back. Baselines are kept."""
+    """Remove old runs and release their space. Baselines are kept."""
     from evalharness.actions.prune_store import prune_store
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
@@ -30,7 +31,7 @@ def prune(older_than: str, dry_run: bool, store: str | None) -> int:
     for baseline in pruned.kept:
         print(
             harmless(
-                f"kept: {baseline_text(baseline)} (give that up: {removal_command(baseline.name, baseline.suite_name)})"
+                f"kept: {baseline_text(baseline)} (to remove it: {removal_command(baseline.name, baseline.suite_name)})"
             )
         )
     for run in removed:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, format_option, json_option
 from evalharness.domain.problem import Problem, without_repeats
 
 MAX_NOTES = 20
 
 
-@click.command("validate")
+@click.command("validate", cls=Command)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @format_option
 @json_option

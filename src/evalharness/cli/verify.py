@@ -8,7 +8,10 @@ from typing import Any
 
 import click
 
+from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.numbers import Integer
+from evalharness.cli.references import RUN
 from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
 
 
@@ -23,8 +26,8 @@ def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str
     return tasks
 
 
-@click.command("verify")
-@click.argument("what", metavar="RUN|FILE")
+@click.command("verify", cls=Command)
+@click.argument("what", metavar="RUN|FILE", type=RUN)
 @option(
     "--tasks",
     multiple=True,
@@ -34,7 +37,7 @@ def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str
 )
 @option(
     "--trials",
-    type=click.IntRange(1, MOST_TRIALS),
+    type=Integer(1, MOST_TRIALS),
     metavar="N",
     help="Of a table of pass^k: how many trials a task had.",
 )

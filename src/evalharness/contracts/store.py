@@ -99,6 +99,11 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
+    def nth_newest(self, position: int, suite_name: str | None = None) -> str | None:
+        """The id of the newest run (1), of the one started before it (2), …; regrades do not count."""
+        ...
+
+    @abstractmethod
     def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
         """The newest runs, newest first."""
         ...

@@ -14,6 +14,8 @@ ROUGH = 0.05
 """An interval reaching further than this to a side is reported in whole points: more digits would promise too much."""
 LARGEST_RATIO = 1000
 """Above this, times and costs are only said to differ by more: further digits would say nothing."""
+FINEST = 2
+"""The most decimals that a share near 0 or 1 gets."""
 _RAREST = 1e-6
 _MOST_DECIMALS = 12
 
@@ -46,11 +48,13 @@ def spent_of(cost_usd: float, max_cost_usd: float | None, tokens: int, max_token
 
 
 def percent(value: float, decimals: int = 1) -> str:
-    """Never 100 % for less than all, never 0 % for more than nothing: such a share gets the decimals it takes."""
+    """Never 100 % for less than all, never 0 % for more than nothing: `99.97 %`, `above 99.99 %`, `below 0.01 %`."""
     if value > LARGEST_RATIO:
         return f"over {100 * LARGEST_RATIO:,} %"
     shown = f"{100 * value:.{decimals}f}"
     while SAME < value < 1 - SAME and float(shown) in (0, 100):
+        if decimals >= FINEST:
+            return "below 0.01 %" if value < 0.5 else "above 99.99 %"
         decimals += 1
         shown = f"{100 * value:.{decimals}f}"
     return f"{_short(shown)} %"
@@ -63,7 +67,7 @@ def change(old: float, new: float, half_width: float | None = None) -> tuple[str
     """
     decimals = max(digits(half_width), _decimals_below_one(new - old))
     size, before, now = points(new - old, decimals), percent(old, decimals), percent(new, decimals)
-    shown = (float(now.removesuffix(" %")) - float(before.removesuffix(" %"))) / 100
+    shown = round(new, 2 + decimals) - round(old, 2 + decimals)
     if not decimals and points(shown, 0) != size:
         size, before, now = points(new - old), percent(old), percent(new)
     return size, f"{before} → {now}"

@@ -60,5 +60,6 @@ class ProcessResult:
     stdout_total: int
     stderr_total: int
     truncated: bool
+    lost_bytes: int
     ended: Ended
     duration_s: float

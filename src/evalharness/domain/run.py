@@ -265,6 +265,8 @@ def generate_run_id(now: datetime, rng: Random) -> str:
 
 LONGEST_RUN_NAME = 60
 """Characters: files are named after runs, and a file's name has at most 255 bytes."""
+RUN_NAME = re.compile(rf"({'|'.join(ADJECTIVES)})-({'|'.join(NOUNS)})-\d{{3}}")
+"""What a generated name looks like."""
 _GIVEN_NAME = re.compile(r"\w[\w.@+-]*")
 _RUN_ID = re.compile(r"eval-\d{8}-\d{6}-[0-9a-f]{4}")
 _TAKEN = ("none", "list", "set", "add", "rm", "latest")

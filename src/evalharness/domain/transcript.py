@@ -57,6 +57,8 @@ class Transcript(Answer):
     stdout: str = ""
     stderr: str = ""
     truncated: bool = False
+    lost_bytes: int = 0
+    """How much of the texts was not kept, where they were cut."""
 
     @property
     def text(self) -> str:

@@ -19,7 +19,7 @@ from evalharness.formats.recognition import (
     recognise,
     recognise_named,
 )
-from evalharness.syntax.source import DELIMITED, ENDINGS, Source, import_hint, read_source
+from evalharness.syntax.source import DELIMITED, ENDINGS, Source, import_hint, parse_text, read_source
 from evalharness.values.variables import needed
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
@@ -82,6 +82,16 @@ def _load_delimited(path: Path) -> LoadedFile:
         message = f"is a table of {', '.join(columns_of(source.data))}, and none of them has the name of a question"
         return LoadedFile(path, None, (Problem(str(path), 0, "", message, hint=import_hint(path)),))
     return _load(source, TABLE)
+
+
+def load_text(text: str, path: Path, format_name: str | None = None) -> LoadedFile:
+    """A text as if it were the content of `path`; JSON is YAML, too."""
+    forced = named_format(format_name) if format_name else None
+    try:
+        source = parse_text(text, ".yaml", path)
+    except InvalidFile as error:
+        return _load_rest(path, error, forced)
+    return load_source(source, forced)
 
 
 def load_source(source: Source, forced: Format | None = None) -> LoadedFile:

@@ -125,7 +125,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.finished_run": "name a finished run, or repair this one: eval-harness resume RUN",
         "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline RUN",
-        "hint.which_suite": "say which with --suite, or compare with the run itself: eval-harness baseline list",
+        "hint.which_suite": (
+            "name its run instead (eval-harness baseline list); compare and baseline rm also take --suite"
+        ),
         "hint.case_of_artifacts": "give --case ID, or write its caseId into each artifact",
         "hint.which_case": lambda cases: f"give --case, one of: {', '.join(map(one_word, cases))}",
         "hint.fewer_cases": "take fewer cases with --limit, or map fewer columns",

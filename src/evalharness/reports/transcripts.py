@@ -11,7 +11,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.reports.screen import Screen
-from evalharness.reports.wording import duration, money, naming, verdict_words
+from evalharness.reports.wording import duration, money, naming, size, verdict_words
 
 STYLES = {"passed": "green", "pass": "green", "failed": "red", "fail": "red", "error": "magenta", "unscored": "magenta"}
 SHOWN = 4000
@@ -92,7 +92,8 @@ class TranscriptReport:
         for name, text in transcript.files.items():
             self._block(f"file {name}", text)
         if transcript.truncated:
-            self._say(("  (the output was cut: only its head and tail were kept)", "yellow"))
+            lost = f", without {size(transcript.lost_bytes)} in between" if transcript.lost_bytes else ""
+            self._say((f"  (the output was cut: only its beginning and end were kept{lost})", "yellow"))
 
     def _block(self, label: str, text: str) -> None:
         first, *rest = self._lines(text)

@@ -77,6 +77,14 @@ def duration(seconds: float, finer: int = 0) -> str:
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
+def size(number: int) -> str:
+    """Of bytes, in two digits: `740 bytes`, `3.9 MB`."""
+    if number < 1000:
+        return f"{number} bytes"
+    unit, divisor = ("kB", 1e3) if number < 1e6 else ("MB", 1e6)
+    return f"{number / divisor:.1f} {unit}" if number < 10 * divisor else f"{number / divisor:,.0f} {unit}"
+
+
 def money(cost_usd: float, finer: int = 0) -> str:
     """Never $0.0000 for more than nothing: so little gets the digits it takes, no more than a line can hold."""
     if cost_usd >= LONGEST_COST_USD:

@@ -123,6 +123,7 @@ class RunningProcess:
             stdout_total=self._stdout.total,
             stderr_total=self._stderr.total,
             truncated=ended == "flood" or self._stdout.is_cut or self._stderr.is_cut,
+            lost_bytes=self._stdout.missing + self._stderr.missing,
             ended=ended,
             duration_s=self._ended_s - self._started_s,
         )
@@ -225,6 +226,11 @@ class BoundedOutput:
     @property
     def is_cut(self) -> bool:
         return self.total > 2 * self._keep_bytes
+
+    @property
+    def missing(self) -> int:
+        """How many bytes are not kept."""
+        return max(0, self.total - 2 * self._keep_bytes)
 
     def value(self) -> bytes:
         """Everything, or head and tail with a line between them that counts the missing bytes."""

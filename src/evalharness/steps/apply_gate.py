@@ -26,6 +26,7 @@ from evalharness.errors import Hint, UsageError
 from evalharness.reports.words import say
 from evalharness.steps.find_comparable_runs import earlier_counts
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
+from evalharness.steps.find_runs import counted_back
 from evalharness.steps.recall_answers import with_flips
 
 
@@ -145,15 +146,18 @@ def same_run(comparison: Comparison) -> tuple[Finding, ...]:
     return (finding("comparison.same_run", "warning"),) if comparison.is_of_one_run else ()
 
 
-def with_gate(suite: Suite, overrides: GateOverrides, root: Path) -> Suite:
+def with_gate(suite: Suite, overrides: GateOverrides, root: Path, store: Store) -> Suite:
     """Paths of the suite's file start at `root`; those of flags where the command was called.
 
-    A suite without a gate gets one only where flags ask for a check.
+    A suite without a gate gets one only where flags ask for a check. `latest` is the newest run now, not when the run
+    that is about to start has ended.
     """
     gate = suite.gate or Gate()
     if gate.regression is not None:
         gate = _with_rule(gate, baseline=_placed(gate.regression.baseline, root))
     gate = _overridden(gate, overrides, suite.presets)
+    if gate.regression is not None and (run_id := counted_back(gate.regression.baseline, store)):
+        gate = _with_rule(gate, baseline=run_id)
     asked = gate if gate.compares else gate.model_copy(update={"regression": None, "strict_flips": "auto"})
     if suite.gate is None and asked == Gate(inconclusive=gate.inconclusive):
         return suite

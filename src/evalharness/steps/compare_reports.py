@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 
@@ -18,6 +18,7 @@ from evalharness.engine.verifying.reported_comparison import reported_rule
 from evalharness.errors import UsageError
 from evalharness.steps.apply_gate import same_run
 from evalharness.steps.find_reports import FoundReport
+from evalharness.steps.recall_answers import with_flips
 
 DIVERGENCES = 10
 """How many worse cases are looked into, the worst first."""
@@ -71,6 +72,22 @@ def _reported_gate(found: FoundReport) -> Gate:
 def overridden_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
     """That of a gate, with the fields that are asked for in place of its own."""
     return RegressionRule.model_validate((gate.regression or RegressionRule()).model_dump() | dict(asked))
+
+
+def with_lost_cases(
+    comparison: Comparison, new: FoundReport, gate: Gate, asked: Mapping[str, Any], store: Store
+) -> Comparison:
+    """Single cases that are lost, as a gate with this rule would judge them."""
+    if new.report.sequential is not None:
+        return comparison
+    rule = overridden_rule(gate, asked).model_copy(update={"baseline": ""})
+    return with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
+
+
+def comparison_exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
+    if comparison.flips is not None and comparison.flips.cases:
+        return 1
+    return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0}.get(comparison.verdict, 0)
 
 
 def _compared(old: FoundReport, new: FoundReport, gate: Gate, asked: Mapping[str, Any], today: date) -> Comparison:

@@ -1,4 +1,5 @@
-"""Find reports to compare: what a user names is a suite's baseline, else a run, else a file with a report.
+"""Find reports to compare: what a user names is a run (its id, its name, `latest` or -N), a baseline, or a file with a
+report, in this order.
 
 Of a stored run, its kept report; where it has none, or one without cases, those are counted from its trials.
 """
@@ -17,6 +18,7 @@ from evalharness.domain.stored import Baseline, RunOutline
 from evalharness.engine.measuring.summary import case_results
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.errors import Hint, UnknownName, UsageError
+from evalharness.steps.find_runs import counted_back, named_baseline
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,13 @@ class FoundReport:
 
 def find_report(reference: str, store: Store, suite_name: str | None = None) -> FoundReport:
     """Baselines of `suite_name` alone are meant, if it is given; raises UsageError where nothing or too much is."""
-    if baseline := named_baseline(reference, store, suite_name):
-        return found_runs(baseline.run_ids, store, f"baseline {baseline.name}")
     try:
         return FoundReport(*_of_run(reference, store, ""))
     except UnknownName as error:
+        if run_id := counted_back(reference, store):
+            return FoundReport(*_of_run(run_id, store, ""))
+        if baseline := named_baseline(reference, store, suite_name):
+            return found_runs(baseline.run_ids, store, f"baseline {baseline.name}")
         if found := _of_file(Path(reference), error):
             return found
         names = [known.name for known in store.baselines(suite_name)]
@@ -120,18 +124,6 @@ def check_pool(reports: Sequence[Report]) -> None:
 def newest_baseline(suite_name: str, store: Store) -> Baseline | None:
     """The one that was set last."""
     return next(iter(store.baselines(suite_name)), None)
-
-
-def named_baseline(name: str, store: Store, suite_name: str | None = None) -> Baseline | None:
-    """Raises UsageError where several suites have one of this name, and none of them is given."""
-    known = [baseline for baseline in store.baselines(suite_name) if baseline.name == name]
-    if len(known) > 1:
-        suites = ", ".join(baseline.suite_name for baseline in known)
-        raise UsageError(
-            f"several suites have a baseline '{name}': {suites}",
-            hint=Hint("hint.which_suite"),
-        )
-    return known[0] if known else None
 
 
 def report_of(outline: RunOutline, store: Store) -> Report:

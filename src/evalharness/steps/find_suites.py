@@ -12,7 +12,7 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import PYTHON, LoadedFile, Suite
 from evalharness.errors import InvalidFile, UsageError, closest
-from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, ready_made_suites
+from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, load_text, ready_made_suites
 from evalharness.steps.collect_variables import redactor_for
 from evalharness.syntax.source import ENDINGS
 
@@ -107,10 +107,19 @@ def without_errors(loaded: list[LoadedFile]) -> list[LoadedFile]:
 
 # Register suites: keep them in the store, whole and under their names, so that `run NAME` finds them from anywhere.
 
+PIPED = "stdin"
+"""What a piped suite is called that has no name of its own."""
+
 
 def without_file(suite: Suite, root: Path) -> LoadedFile:
     """A suite that was built in Python; its relative paths start at `root`."""
     return LoadedFile(root / f"suite {suite.name.replace('/', ' ')}", suite, format=PYTHON)
+
+
+def load_suite_text(text: str, format_name: str | None = None) -> LoadedFile:
+    """YAML or JSON that was piped in, as if it were in a file of the current folder."""
+    [file] = without_errors([load_text(text, Path(PIPED), format_name)])
+    return replace(file, format=PYTHON)
 
 
 def registrations(files: Iterable[LoadedFile]) -> list[RegisteredSuite]:

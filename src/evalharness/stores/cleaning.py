@@ -35,6 +35,7 @@ class Cleaner:
     redactor: Redactor
     longest_text: float = math.inf
     cuts: int = 0
+    lost_bytes: int = 0
 
     def clean(self, value: Cleaned) -> Cleaned:
         """A text, a record, or a tuple of them."""
@@ -44,7 +45,7 @@ class Cleaner:
         if isinstance(record, Finding):
             return record.model_copy(update={"params": self._params(record.params)})
         changes: dict[str, Any] = {}
-        cuts_before = self.cuts
+        cuts_before, lost_before = self.cuts, self.lost_bytes
         for name, field in type(record).model_fields.items():
             if field.exclude or name == "kind" or _is_one_of_ours(field.annotation):
                 continue
@@ -52,6 +53,7 @@ class Cleaner:
             changes[name] = self._json(value, field.annotation) if _holds_json(field.annotation) else self._own(value)
         if isinstance(record, Transcript) and self.cuts > cuts_before:
             changes["truncated"] = True
+            changes["lost_bytes"] = record.lost_bytes + self.lost_bytes - lost_before
         return record.model_copy(update=changes)
 
     def _params(self, value: Any) -> Any:
@@ -128,6 +130,7 @@ class Cleaner:
         """Head and tail. Secrets are taken out of a little more than is kept, so that no half of one is left."""
         self.cuts += 1
         half = int(self.longest_text) // 2
+        self.lost_bytes += len(text[half:-half].encode())
         head = self.redactor.redact(text[: half + LONGEST_SECRET])[:-LONGEST_SECRET]
         tail = self.redactor.redact(text[-half - LONGEST_SECRET :])[LONGEST_SECRET:]
         return f"{head}\n[… {len(text) - 2 * half} characters cut …]\n{tail}"

@@ -247,6 +247,12 @@ class SqlStore(Store):
         rows = self._database.read(sql, () if suite_name is None else (self._clean(suite_name),))
         return self._decoder.run(rows[0]) if rows else None
 
+    def nth_newest(self, position: int, suite_name: str | None = None) -> str | None:
+        wanted = None if suite_name is None else self._clean(suite_name)
+        for (run_id,) in self._database.read(statements.NTH_NEWEST, (wanted, wanted, position - 1)):
+            return str(run_id)
+        return None
+
     def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
         return self._runs(statements.NEWEST_RUNS, self._clean(suite_name), limit)
 

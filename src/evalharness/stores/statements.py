@@ -35,6 +35,9 @@ INCOMPLETE_REGRADES = f"SELECT id, name FROM runs WHERE NOT {_COMPLETE}"
 NEWEST_NAMES = f"SELECT name FROM runs WHERE {_COMPLETE} ORDER BY seq DESC LIMIT 50"
 READ_RUN = f"{_RUN} WHERE id = ?"
 NEWEST_RUNS = f"{_RUN} WHERE suite_name = ? AND {_COMPLETE} ORDER BY seq DESC LIMIT ?"
+NTH_NEWEST = (
+    "SELECT id FROM runs WHERE regrade_of = '' AND (? IS NULL OR suite_name = ?) ORDER BY seq DESC LIMIT 1 OFFSET ?"
+)
 MATRIX = f"{_RUN} WHERE matrix_id = ? AND {_COMPLETE} ORDER BY seq"
 RUNS_BEFORE = f"{_RUN} WHERE created_at < ? AND {_COMPLETE} ORDER BY seq"
 READ_OUTLINE = f"SELECT {', '.join(OUTLINE_COLUMNS)}, report, cases FROM runs WHERE id = ?"

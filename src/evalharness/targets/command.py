@@ -141,6 +141,7 @@ class CommandTarget(Target):
             stderr=result.stderr.decode(errors="replace"),
             exit_code=result.exit_code,
             truncated=result.truncated,
+            lost_bytes=result.lost_bytes,
         )
         problem = _why_failed(result, evidence, task)
         if self.options.events:

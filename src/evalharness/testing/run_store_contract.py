@@ -55,6 +55,13 @@ class RunStoreContract(StoreFixtures):
         assert store.newest_run(unfinished=True) == first
         assert store.newest_run(suite_name="two", unfinished=True) is None
 
+    def test_runs_are_counted_back_from_the_newest_without_regrades(self, store: Store) -> None:
+        assert store.nth_newest(1) is None
+        first, second = added(store, make_run("one")), added(store, make_run("two"))
+        added(store, make_run("one").model_copy(update={"regrade_of": first.id}))
+        assert [store.nth_newest(position) for position in (1, 2, 3)] == [second.id, first.id, None]
+        assert [store.nth_newest(position, "one") for position in (1, 2)] == [first.id, None]
+
     def test_the_list_counts_trials_by_state(self, store: Store) -> None:
         run = added(store)
         put(store, run, make_trial("a"), make_trial("b", state="failed"), make_trial("b", 1, "failed"))

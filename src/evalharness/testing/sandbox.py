@@ -19,6 +19,7 @@ def finished(stdout: bytes = b"", stderr: bytes = b"", exit_code: int = 0, *, en
         stdout_total=len(stdout),
         stderr_total=len(stderr),
         truncated=False,
+        lost_bytes=0,
         ended=ended,
         duration_s=0.0,
     )

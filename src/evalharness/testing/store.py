@@ -238,6 +238,10 @@ class FakeStore(Store):
                 return run.whole()
         return None
 
+    def nth_newest(self, position: int, suite_name: str | None = None) -> str | None:
+        started = [run.id for run in self._newest_first(suite_name) if not run.regrade_of]
+        return started[position - 1] if position <= len(started) else None
+
     def newest_runs(self, suite_name: str, limit: int) -> list[Run]:
         return [run.whole() for run in self._newest_first(suite_name)[:limit]]
 

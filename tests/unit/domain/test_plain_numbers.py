@@ -64,7 +64,15 @@ def test_a_small_change_does_not_look_like_none() -> None:
 
 @pytest.mark.parametrize(
     ("share", "decimals", "told"),
-    [(1.0, 0, "100 %"), (0.999, 0, "99.9 %"), (0.99951, 1, "99.95 %"), (0.0004, 0, "0.04 %"), (0.0, 1, "0 %")],
+    [
+        (1.0, 0, "100 %"),
+        (0.999, 0, "99.9 %"),
+        (0.99951, 1, "99.95 %"),
+        (0.999996, 1, "above 99.99 %"),
+        (0.0004, 0, "0.04 %"),
+        (0.000004, 0, "below 0.01 %"),
+        (0.0, 1, "0 %"),
+    ],
 )
 def test_nearly_all_is_not_all_and_not_much_less(share: float, decimals: int, told: str) -> None:
     assert percent(share, decimals) == told

@@ -1,0 +1,28 @@
+"""`eval-harness completion`."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from evalharness.cli.command import Command
+from evalharness.cli.flags import debug_option
+
+
+@click.command("completion", cls=Command)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="bash|zsh|fish")
+@debug_option
+def command(shell: str) -> int:
+    """Print a script that makes a shell complete commands, flags, runs and suites.
+
+    \b
+    bash   eval "$(eval-harness completion bash)"             in ~/.bashrc
+    zsh    eval "$(eval-harness completion zsh)"              in ~/.zshrc
+    fish   eval-harness completion fish | source              in ~/.config/fish/config.fish
+    """
+    from evalharness.cli.main import COMPLETION_VARIABLE, PROGRAM, cli  # here: it is what calls this
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows these three"
+    print(kind(cli, {}, PROGRAM, COMPLETION_VARIABLE).source())
+    return 0
