@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalharness import registry
+from evalharness.contracts.model import ChatReply, ToolRequest
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.language_model import ChatReply, ToolRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript, Usage

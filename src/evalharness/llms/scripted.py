@@ -16,15 +16,15 @@ from typing import Any, get_args
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from evalharness.contracts.model import Llm
-from evalharness.domain.invalid_values import message_of
-from evalharness.domain.language_model import (
+from evalharness.contracts.model import (
     ChatMessage,
     ChatReply,
     ChatRequest,
     FinishReason,
+    Llm,
     ToolRequest,
 )
+from evalharness.domain.invalid_values import message_of
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable, UsageError

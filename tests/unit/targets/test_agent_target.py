@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from talking import Asked, Talking, ask, called, requested, said
 
 from evalharness import registry
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning.planned_cases import plan_cases
