@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from evalharness import registry
@@ -82,8 +83,7 @@ class OwnTarget:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCase:
+class PlannedCase(NamedTuple):
     """A case ready to be tried: variables filled in, graders and its own target built."""
 
     case: Case
@@ -93,7 +93,7 @@ class PlannedCase:
     retries: int
     skip: str = ""
     target: OwnTarget | None = None
-    variant: Mapping[str, Json] = field(default_factory=dict)
+    variant: Mapping[str, Json] = MappingProxyType({})
 
     def graders_digest(self) -> str:
         return digest([[grader.digest(), spec.required, spec.weight] for spec, grader in self.graders])
