@@ -11,13 +11,12 @@ from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext
-from evalharness.contracts.model import Embedder, Llm
+from evalharness.contracts.model import ChatReply, ChatRequest, Embedder, Llm
 from evalharness.contracts.services import Services
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.case import Case
 from evalharness.domain.finding import Finding
 from evalharness.domain.grade import Grade
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript, Usage
 from evalharness.engine.running.worker_threads import Offloader

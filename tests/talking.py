@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalharness import registry
+from evalharness.contracts.model import ChatReply, ToolRequest
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.language_model import ChatReply, ToolRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCases
 from evalharness.engine.running.trial_task import TrialTask
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetFailed
@@ -71,7 +71,7 @@ def ask(
         services = Services(root, NoSandbox(), offloader, environment, isolation, FakeModels(llm))
         spec = TargetSpec.model_validate(target)
         built = registry.build_target(spec, services)
-        [planned] = plan_cases(Suite(name="s", cases=(asked,)), {}, services, target=spec)
+        [planned] = PlannedCases(Suite(name="s", cases=(asked,)), {}, services, target=spec).in_turn()
         task = TrialTask(planned, index=0, seed=7, root=root)
         task.timeout_s = timeout_s
         try:

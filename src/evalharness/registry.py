@@ -187,7 +187,11 @@ def _imported(path: str) -> Any:
 
 def parse_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
     """The part's checked options; raises pydantic's ValidationError with every problem."""
-    options: type[Options] = load(noun, spec.kind).Options
+    return _parsed(load(noun, spec.kind), spec)
+
+
+def _parsed(part: Any, spec: GraderSpec | TargetSpec) -> Options:
+    options: type[Options] = part.Options
     return options.model_validate(written_options(options, spec))
 
 
@@ -235,17 +239,18 @@ def reporters() -> Iterator[Reporter]:
 def declared_tools(spec: TargetSpec) -> tuple[str, ...] | None:
     """The tools that a target declares; None if it declares none."""
     target: type[Target] = load("target", spec.kind)
-    return target.declared_tools(_checked_options("target", spec), spec)
+    return target.declared_tools(_checked_options("target", target, spec), spec)
 
 
 def _build(noun: Noun, spec: GraderSpec | TargetSpec, services: Services) -> Any:
-    return load(noun, spec.kind)(_checked_options(noun, spec), spec, services)
+    part = load(noun, spec.kind)
+    return part(_checked_options(noun, part, spec), spec, services)
 
 
-def _checked_options(noun: Noun, spec: GraderSpec | TargetSpec) -> Options:
+def _checked_options(noun: Noun, part: Any, spec: GraderSpec | TargetSpec) -> Options:
     """The options. Files were checked when loaded; this catches later problems: variables, flags, Python callers."""
     try:
-        return parse_options(noun, spec)
+        return _parsed(part, spec)
     except ValidationError as error:
         raise UsageError(f"{noun} {explain(error, spec.kind)}", hint=Hint("hint.other_value")) from None
 

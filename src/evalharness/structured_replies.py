@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from evalharness.contracts.model import Llm
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Llm
 from evalharness.errors import BadReply
 from evalharness.values.json_value import only_object
 from evalharness.values.text import head

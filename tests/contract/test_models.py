@@ -13,8 +13,7 @@ from loop_server import serving
 from real_models import access, need_smollm2, need_wordllama
 
 from evalharness import registry
-from evalharness.contracts.model import Embedder, Llm
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Embedder, Llm
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.post import Posting
 from evalharness.testing.model import FakeEmbedder, FakeLlm

@@ -10,8 +10,7 @@ import pytest
 from missing_parts import missing
 
 from evalharness import registry
-from evalharness.contracts.sandbox import Sandbox
-from evalharness.domain.process import ProcessRequest
+from evalharness.contracts.sandbox import ProcessRequest, Sandbox
 from evalharness.errors import SandboxUnavailable, UsageError
 from evalharness.testing.sandbox import FakeSandbox, finished
 from evalharness.testing.sandbox_contract import SandboxContract

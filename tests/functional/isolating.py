@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import nobody
 from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions

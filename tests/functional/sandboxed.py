@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.sandboxes.none import NoSandbox
 
 T = TypeVar("T")

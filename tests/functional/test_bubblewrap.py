@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from isolating import ENV, MODES, USER, Isolated, isolated
 
-from evalharness.domain.process import Limits, ProcessResult
+from evalharness.contracts.sandbox import Limits, ProcessResult
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import nobody
 from evalharness.workspaces import remove_folder

@@ -19,11 +19,10 @@ from missing_parts import missing
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
-from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.running.worker_threads import Offloader

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sandboxed import ENV, FAMILY, FAMILY_SIZE, children, in_sandbox, open_files, pids, python, run, shell, survivors
 
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.none import NoSandbox
 

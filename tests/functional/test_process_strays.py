@@ -13,7 +13,7 @@ import pytest
 from sandboxed import FAMILY, FAMILY_SIZE, children, in_sandbox, pids, python, run
 
 from evalharness.cli.process import signals_handled
-from evalharness.domain.process import ProcessResult
+from evalharness.contracts.sandbox import ProcessResult
 from evalharness.harness import StopSignal
 from evalharness.sandboxes.none import NoSandbox
 from evalharness.sandboxes.process_tree import adopts_orphans

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sandboxed import ENV, in_sandbox, python, run, shell, survivors
 
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.none import NoSandbox
 

@@ -15,7 +15,7 @@ from driving import wait_until
 from isolating import GROUPS, MODES, NO_GROUPS, USER, Isolated, isolated, start_harness
 from sandboxed import children, open_files
 
-from evalharness.domain.process import Limits
+from evalharness.contracts.sandbox import Limits
 from evalharness.sandboxes import nobody
 from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions
 from evalharness.sandboxes.cgroups import Cgroups

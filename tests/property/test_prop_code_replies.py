@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.sandbox import Ended
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
-from evalharness.domain.process import Ended
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.testing.sandbox import FakeSandbox, finished

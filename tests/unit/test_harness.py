@@ -43,6 +43,7 @@ from evalharness.contracts.store import JudgeCache
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.trial import Attempt, Trial
+from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.errors import StoreError, UnknownName
@@ -307,6 +308,7 @@ class TestTravel:
 import asyncio, pickle, sys
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.errors import UnknownName
+from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.engine.running.budget import RunBudget
 
 async def units(given):
@@ -402,6 +404,36 @@ def test_a_fake_store_and_a_fake_executor_carry_a_whole_run() -> None:
         assert [spec.target for spec in executor.specs][1:] == [None]
         assert len(executor.units) == 12
     assert len(store.list_runs(10)) == 2, "the code that opened the store closes it"
+
+
+@pytest.mark.parametrize("executor", [FakeExecutor, LocalExecutor])
+def test_a_case_is_built_when_its_unit_is_pulled(executor: type[Executor]) -> None:
+    """Every case was looked at before, but none was kept."""
+    built: list[set[str]] = []
+    elsewhere = {id(each) for each in planned_cases()}
+
+    def answer(question: str) -> str:
+        built.append({each.case.id for each in planned_cases() if id(each) not in elsewhere})
+        return "wrong"
+
+    with Harness.open(FakeStore(), settings=Settings()) as harness:
+        harness.run(suite_of(20), answer, executor=executor(), max_failures=3, max_concurrency=1)
+    assert built == [{"c0"}, {"c0", "c1"}, {"c0", "c1", "c2"}]
+
+
+def planned_cases() -> list[PlannedCase]:
+    return [each for each in gc.get_objects() if isinstance(each, PlannedCase)]
+
+
+@pytest.mark.parametrize("executor", [FakeExecutor, LocalExecutor])
+def test_a_case_that_cannot_be_built_is_found_before_the_first_trial(executor: type[Executor]) -> None:
+    asked: list[str] = []
+    last = Case(id="last", input="q", expected={"regex": "("})
+    suite = suite_of(20).model_copy(update={"cases": (*suite_of(20).cases, last)})
+    with Harness.open(FakeStore(), settings=Settings()) as harness:
+        with pytest.raises(UsageError, match="case last: "):
+            harness.run(suite, asked.append, executor=executor())
+        assert (asked, harness.runs()) == ([], [])
 
 
 PLUG_IN = """

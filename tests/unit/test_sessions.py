@@ -15,8 +15,8 @@ from judged import HonestLlm, SayingLlm, nonce_in, told
 from recorded import AGENT, TARGET, asked, item, save, session
 
 from evalharness import Settings, sessions
+from evalharness.contracts.model import ChatRequest
 from evalharness.domain.case import Case
-from evalharness.domain.language_model import ChatRequest
 from evalharness.domain.suite import matches_case
 from evalharness.errors import HarnessError, IncompleteVerdict, InvalidFile, NothingSelected, UsageError
 from evalharness.registry import load

@@ -22,7 +22,7 @@ from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Suite
 from evalharness.engine.measuring.judge_calibration import attack_figures, example_figures
-from evalharness.engine.planning.planned_cases import PlannedCase, plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.parts import build_services, check_judges, close_services, concurrency_of
 from evalharness.errors import Hint, ModelUnavailable, NoVerdict, SpendCapReached, UsageError
@@ -104,7 +104,7 @@ async def _calibrate(
     )
     at_once = concurrency_of(request.options, suite.config)
     try:
-        planned = plan_cases(suite, variables.values, services)
+        planned = list(PlannedCases(suite, variables.values, services).in_turn())
         rubrics = _rubrics_in(planned) if request.examples else []
         if request.examples and not rubrics:
             raise UsageError(

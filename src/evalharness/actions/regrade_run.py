@@ -7,7 +7,7 @@ finished it is found by nobody, and what a killed process left of one is removed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,9 +22,9 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Selection
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
-from evalharness.engine.planning.planned_cases import PlannedCase, UsedVariables, plan_cases, plan_public_cases
+from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, UsedVariables, public_plans
 from evalharness.engine.running.budget import RunBudget
-from evalharness.engine.running.parts import Parts, build_parts
+from evalharness.engine.running.parts import build_parts
 from evalharness.engine.running.regraded_trial import (
     how_regraded,
     is_redacted,
@@ -73,7 +73,7 @@ class _Prepared(PreparedRun):
     left_out: list[Finding] = field(kw_only=True)
 
     @property
-    def planned(self) -> dict[str, PlannedCase]:
+    def planned(self) -> PlannedCases:
         return self.parts.cases
 
 
@@ -145,7 +145,7 @@ def _prepare(
     spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), file.label if file else f"run {old.name}")
     parts = build_parts(spec, budget, store.judge_cache, modules=context.modules)
-    lock = _lock(old, matched, parts, used)
+    lock = _lock(old, matched, used, public_plans(parts.each_case(), parts.cases, matched.variables, used))
     if not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):
         raise UsageError(
             f"no judge is set, so verdicts that judges gave in {old.name} would be lost",
@@ -155,8 +155,8 @@ def _prepare(
     keeps_verdicts = any("awaiting" in states for states in judged.values())
     if keeps_verdicts:  # only what is missing is wanted
         services = replace(parts.services, judge_model=old.options.judge_model)
-        before = _lock(old, matched, parts, used, plan_cases(graded, matched.variables.public(), services,
-                                                             grader_type=by_type))  # fmt: skip
+        by_then = PlannedCases(graded, matched.variables.public(), services, grader_type=by_type)
+        before = _lock(old, matched, used, by_then.in_turn())
         lock = locked_as_judged(old.lock, before, lock, judged)
     run = Run(
         id="",
@@ -189,13 +189,9 @@ def _file_for(old: Run, files: tuple[LoadedFile, ...]) -> LoadedFile | None:
     return found[0]
 
 
-def _lock(
-    old: Run, matched: Matched, parts: Parts, used: UsedVariables, planned: list[PlannedCase] | None = None
-) -> RunLock:
-    """What gave the answers is as it was; what grades them is new. No digest may hold a secret."""
+def _lock(old: Run, matched: Matched, used: UsedVariables, planned: Iterable[PlannedCase]) -> RunLock:
+    """What gave the answers is as it was; what grades them is new. `planned` contain no secret: digests must not."""
     suite = without_own_targets(matched.suite)
-    if planned is None:
-        planned = plan_public_cases(parts.cases, suite, matched.variables, used, parts.services, parts.grader_type)
     before = {case.id: case for case in old.suite.cases}
     cases = {}
     for case, plan in zip(suite.cases, planned, strict=True):

@@ -109,7 +109,7 @@ class _SuiteTest:
     async def result(self) -> Selftest:
         chosen = {case.id for case in select_cases(self.suite, self.request.selection, self.file.path.name).cases}
         item = self._prepared(self.request.options)
-        planned: list[PlannedCase] = list(item.parts.cases.values())
+        planned = list(item.parts.cases.in_turn())
         probes = Probes(planned, _tricks())
         planned = [plan for plan in planned if plan.case.id in chosen]
         graded = await self._graded(item, planned, probes)
@@ -140,8 +140,7 @@ class _SuiteTest:
         if repeats < 2 or not first or self.budget.is_used_up:
             return []
         item = self._prepared(self.request.options.model_copy(update={"use_cache": False}))
-        plans: dict[str, PlannedCase] = item.parts.cases
-        tried = [(plans[id_], [each.probe] * repeats) for id_, each in first.items()]
+        tried = [(item.parts.cases[id_], [each.probe] * repeats) for id_, each in first.items()]
         async with opened([item], self.context, self.execution) as [session]:
             return await _grade(session, self.suite.config.seed, tried)
 

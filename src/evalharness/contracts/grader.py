@@ -87,7 +87,10 @@ class Grader(ABC):
     services: Services
 
     def __init__(self, options: Any, spec: GraderSpec, services: Services) -> None:
-        """`options` is an instance of the class's own `Options`. Nothing is started or sent before `grade`."""
+        """`options` is an instance of the class's own `Options`. Nothing is started or sent before `grade`.
+
+        A case is built when it is needed, perhaps several times in a run, so a grader keeps nothing between trials.
+        """
         self.options = options
         self.spec = spec
         self.services = services

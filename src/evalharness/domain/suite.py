@@ -166,8 +166,9 @@ class Suite(Record):
 
     def retries_for(self, case: Case) -> int:
         """The case's own `retries`, else the suite's `retry_count`, else the suite's `retries`."""
-        known = (case.retries, self.config.retry_count, self.config.retries)
-        return next(count for count in known if count is not None)
+        if case.retries is not None:
+            return case.retries
+        return self.config.retries if self.config.retry_count is None else self.config.retry_count
 
     def named_target(self, target: TargetSpec) -> TargetSpec:
         """`target: fast` and `target: {skill: fast}` mean the entry `fast` of `targets:`, if there is one."""

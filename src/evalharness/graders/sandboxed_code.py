@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any
 
 import evalharness.runners
+from evalharness.contracts.sandbox import Ended, ProcessRequest, ProcessResult
 from evalharness.contracts.services import Services
-from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable, Unscored
 from evalharness.values.text import shown, tail
 from evalharness.workspaces import remove_folder

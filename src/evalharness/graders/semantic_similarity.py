@@ -8,12 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.model import Embedded
 from evalharness.contracts.services import Services
 from evalharness.documents.http_messages import is_response
 from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade, Judging
-from evalharness.domain.language_model import Embedded
 from evalharness.domain.options import Options, Share
 from evalharness.errors import ModelUnavailable, Unscored, UsageError
 from evalharness.stats.thresholds import reaches

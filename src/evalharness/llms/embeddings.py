@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from evalharness.contracts.model import Embedder
-from evalharness.domain.language_model import Embedded
+from evalharness.contracts.model import Embedded, Embedder
 from evalharness.domain.transcript import Usage
 from evalharness.llms.access import Access
 from evalharness.llms.remote import count_at, objects_at, readable_count_at

@@ -20,9 +20,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalharness import registry
-from evalharness.contracts.model import Llm
-from evalharness.domain.language_model import ChatReply, ChatRequest
-from evalharness.domain.process import ProcessRequest
+from evalharness.contracts.model import ChatReply, ChatRequest, Llm
+from evalharness.contracts.sandbox import ProcessRequest
 from evalharness.errors import ModelUnavailable, UnknownName, UsageError
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint

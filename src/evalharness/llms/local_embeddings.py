@@ -14,9 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalharness.contracts.model import Embedder
+from evalharness.contracts.model import Embedded, Embedder
 from evalharness.documents.scores import SimilarityScorer
-from evalharness.domain.language_model import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.access import Access
 from evalharness.values.nearness import nearness_of_texts, nearness_of_vectors

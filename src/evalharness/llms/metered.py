@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from evalharness.contracts.budget import Budget
-from evalharness.contracts.model import Embedder, Llm
-from evalharness.domain.language_model import ChatReply, ChatRequest, Embedded
+from evalharness.contracts.model import ChatReply, ChatRequest, Embedded, Embedder, Llm
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable, waited_for
 from evalharness.llms.prices import FREE, Price

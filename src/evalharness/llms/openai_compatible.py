@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 
-from evalharness.domain.language_model import (
+from evalharness.contracts.model import (
     ChatMessage,
     ChatReply,
     ChatRequest,

@@ -14,9 +14,8 @@ from typing import Literal
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
-from evalharness.contracts.model import Embedder, Llm
+from evalharness.contracts.model import Embedder, Llm, ModelName
 from evalharness.domain.finding import Finding
-from evalharness.domain.language_model import ModelName
 from evalharness.errors import UsageError
 from evalharness.llms.access import Access
 from evalharness.llms.metered import Meter, Metered, MeteredEmbedder

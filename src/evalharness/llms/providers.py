@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from evalharness.domain.language_model import ModelName, split_name
+from evalharness.contracts.model import ModelName, split_name
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.endpoints import VERSION_HEADER, Endpoint, is_loopback
 

@@ -12,9 +12,8 @@ from collections.abc import Container, Mapping
 from functools import partial
 from typing import ClassVar
 
-from evalharness.contracts.model import Llm
+from evalharness.contracts.model import ChatReply, ChatRequest, Llm
 from evalharness.domain.finding import Finding, finding
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access
 from evalharness.values.json_value import Json

@@ -16,15 +16,15 @@ from typing import Any, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
-from evalharness.contracts.model import Llm
-from evalharness.domain.invalid_values import as_written, message_of
-from evalharness.domain.language_model import (
+from evalharness.contracts.model import (
     ChatMessage,
     ChatReply,
     ChatRequest,
     FinishReason,
+    Llm,
     ToolRequest,
 )
+from evalharness.domain.invalid_values import as_written, message_of
 from evalharness.domain.problem import Problem, field_text
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Usage

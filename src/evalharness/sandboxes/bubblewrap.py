@@ -20,9 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.sandbox import Ended, Limits, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.domain.options import Options
-from evalharness.domain.process import Ended, Limits, ProcessRequest, ProcessResult
 from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import bubblewrap_command, nobody
 from evalharness.sandboxes.bubblewrap_command import folders_for

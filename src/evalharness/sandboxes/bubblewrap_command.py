@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from evalharness.domain.process import Limits, ProcessRequest
+from evalharness.contracts.sandbox import Limits, ProcessRequest
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes.process_tree import MARK_VARIABLE
 from evalharness.sandboxes.resource_use import MEMORY_FOLDERS

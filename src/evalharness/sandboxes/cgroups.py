@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.domain.process import Ended, Limits
+from evalharness.contracts.sandbox import Ended, Limits
 from evalharness.sandboxes import process_tree
 
 _MOUNTED = Path("/sys/fs/cgroup")

@@ -14,8 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
-from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import Ended, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import process_tree
 from evalharness.sandboxes.process_guard import ProcessGuard

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalharness.domain.process import Ended, Limits
+from evalharness.contracts.sandbox import Ended, Limits
 from evalharness.sandboxes import process_tree
 from evalharness.workspaces import descend
 

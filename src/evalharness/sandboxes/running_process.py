@@ -11,7 +11,7 @@ import os
 import subprocess
 from typing import IO
 
-from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import Ended, ProcessRequest, ProcessResult
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.process_tree import open_pidfd
 

@@ -25,7 +25,7 @@ from evalharness.engine.planning.planned_cases import (
     filled_target,
     lock_cases,
     make_lock,
-    plan_public_cases,
+    public_plans,
 )
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, TrialKey, pending_units, skipped_trials
@@ -313,7 +313,7 @@ def _locked(
     if used.has_secret_target:
         public = filled_target(spec.target, spec.suite, variables.public())
         target = registry.build_target(public, parts.services)
-    planned = plan_public_cases(parts.cases, spec.suite, variables, used, parts.services, parts.grader_type)
+    planned = public_plans(parts.each_case(), parts.cases, variables, used)
     lock = make_lock(
         spec.suite,
         used.locked,

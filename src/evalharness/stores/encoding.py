@@ -7,7 +7,7 @@ through `cleaning.py`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from math import isfinite
 from operator import attrgetter
@@ -129,17 +129,22 @@ def cases_body(cases: Sequence[CaseResult], redactor: Redactor) -> bytes:
     return pack(to_json(kept), _CASES_LEVEL)
 
 
-def suite_body(suite: Suite, redactor: Redactor) -> bytes:
-    return pack(fit(SUITE, suite, Cleaner(redactor))[1])
+def suite_body(suite: Suite, redactor: Redactor, stored: Iterable[Run] = ()) -> bytes:
+    """Cases that one of the `stored` runs has are known to be readable; reading them again would take long."""
+    is_known = any(suite.cases == run.suite.cases for run in stored)
+    doubtful = suite.model_copy(update={"cases": ()}) if is_known else None
+    return pack(fit(SUITE, suite, Cleaner(redactor), doubtful)[1])
 
 
 def mark_body(mark: CaseMark, redactor: Redactor) -> bytes:
     return pack(fit(MARK, mark, Cleaner(redactor))[1])
 
 
-def fit(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> tuple[Stored, bytes]:
-    """What can be stored of a value, and its JSON."""
-    as_it_is = _as_it_is(adapter, value, cleaner)
+def fit(
+    adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner, doubtful: Stored | None = None
+) -> tuple[Stored, bytes]:
+    """What can be stored of a value, and its JSON. `doubtful`: the value without what is known to be readable."""
+    as_it_is = _as_it_is(adapter, value, cleaner, doubtful)
     if as_it_is is not None:
         return value, as_it_is
     clean = cleaner.clean(value)
@@ -151,7 +156,7 @@ def fit(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> tuple[
     return clean, text
 
 
-def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> bytes | None:
+def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner, doubtful: Stored | None) -> bytes | None:
     """The JSON of a value that needs no cleaning. Where that is in doubt, it is read to prove that it can be."""
     try:
         text = written(adapter, value)
@@ -161,7 +166,7 @@ def _as_it_is(adapter: TypeAdapter[Stored], value: Stored, cleaner: Cleaner) -> 
         if cleaner.redactor.redact(decoded) != decoded:
             return None
         if adapter is not ATTEMPTS or not _is_surely_read(value, decoded):
-            adapter.validate_json(text)
+            adapter.validate_json(text if doubtful is None else written(adapter, doubtful))
     except ValueError:
         return None
     return text

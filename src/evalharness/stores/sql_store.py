@@ -125,7 +125,7 @@ class SqlStore(Store):
         with self._database.transaction() as connection:
             added = self._add_runs(connection, planned)
             for suite in suites:
-                self._register(connection, suite)
+                self._register(connection, suite, added)
         return added
 
     @contextmanager
@@ -435,11 +435,11 @@ class SqlStore(Store):
     def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
         self.add_runs((), suites)
 
-    def _register(self, connection: Connection, registered: RegisteredSuite) -> None:
+    def _register(self, connection: Connection, registered: RegisteredSuite, stored: Iterable[Run]) -> None:
         suite = registered.suite
         values = (
             self._clean(suite.name),
-            suite_body(suite, self._redactor),
+            suite_body(suite, self._redactor, stored),
             self._clean(registered.path),
             self._clean(registered.root),
             registered.format,

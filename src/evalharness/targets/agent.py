@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from evalharness.contracts.model import ChatReply
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Task
 from evalharness.domain.case import Seconds
-from evalharness.domain.language_model import ChatReply
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.specification import TargetSpec

@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 
+from evalharness.contracts.model import Tool, ToolRequest
 from evalharness.contracts.services import Services, Threads
 from evalharness.domain.case import as_text
 from evalharness.domain.invalid_values import explain
-from evalharness.domain.language_model import Tool, ToolRequest
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.transcript import ToolCall
 from evalharness.errors import SpendCapReached, TargetUnavailable, TrialFault, UnknownName, UsageError

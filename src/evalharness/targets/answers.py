@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ValidationError
 
 from evalharness import registry
+from evalharness.contracts.sandbox import ProcessResult
 from evalharness.documents.artifact import EvalArtifact, looks_like_artifact, parse_artifact
 from evalharness.documents.artifact_view import artifact_answer
 from evalharness.domain.case import as_text
-from evalharness.domain.process import ProcessResult
 from evalharness.domain.transcript import ENDED_WITH_ERROR, FIGURES, Answer, Transcript, errors_of, wrong_shape
 from evalharness.errors import TargetFailed, UnknownName
 from evalharness.values.json_value import MISSING, Json, plain_json, step_into, steps

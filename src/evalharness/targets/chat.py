@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import jsonschema_rs
 from pydantic import field_validator
 
+from evalharness.contracts.model import ChatReply
 from evalharness.contracts.target import Task
-from evalharness.domain.language_model import ChatReply
 from evalharness.domain.options import Options
 from evalharness.domain.transcript import Transcript
 from evalharness.targets.dialogue import Dialogue, ModelOptions, ModelPart

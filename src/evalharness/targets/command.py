@@ -14,10 +14,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from evalharness import registry
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
 from evalharness.domain.options import Options, Whole
-from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable

@@ -13,20 +13,20 @@ from typing import Annotated, Any, ClassVar, TypeGuard
 
 from pydantic import Field, field_validator
 
-from evalharness.contracts.model import Llm
-from evalharness.contracts.services import Services
-from evalharness.contracts.target import Target, Task
-from evalharness.domain.case import as_text
-from evalharness.domain.language_model import (
+from evalharness.contracts.model import (
     ChatMessage,
     ChatReply,
     ChatRequest,
+    Llm,
     Role,
     Temperature,
     Tool,
     ToolRequest,
     split_name,
 )
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target, Task
+from evalharness.domain.case import as_text
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import ToolCall, Transcript, Usage

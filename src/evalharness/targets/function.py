@@ -12,10 +12,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.options import Options
-from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import CannotResume, TargetFailed, TargetUnavailable, TrialSkipped, UnknownName, UsageError

@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from evalharness.contracts.sandbox import Limits
 from evalharness.domain.options import Options, Whole
-from evalharness.domain.process import Limits
 from evalharness.domain.record import Record
 from evalharness.errors import TargetUnavailable
 

@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from evalharness.contracts.sandbox import Ended, Limits, ProcessRequest
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Task
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.process import Ended, Limits, ProcessRequest
 from evalharness.targets import confined_files
 from evalharness.values.json_value import Json
 from evalharness.values.pattern import compile_pattern

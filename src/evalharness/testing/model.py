@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
-from evalharness.contracts.model import Embedder, Llm, Models
+from evalharness.contracts.model import ChatReply, ChatRequest, Embedded, Embedder, Llm, Models
 from evalharness.domain.finding import Finding
-from evalharness.domain.language_model import ChatReply, ChatRequest, Embedded
 from evalharness.errors import UsageError
 
 Reply = TypeVar("Reply")

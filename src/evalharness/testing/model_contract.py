@@ -9,8 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalharness.contracts.model import Embedder, Llm
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Embedder, Llm
 
 Model = TypeVar("Model", Llm, Embedder)
 

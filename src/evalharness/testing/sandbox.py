@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
-from evalharness.domain.process import Ended, ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import Ended, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.testing.model import ReplyQueue
 
 

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
-from evalharness.domain.process import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 

@@ -14,7 +14,7 @@ from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import Case
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
-from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCases
 from evalharness.engine.running.trial_task import TrialTask
 from evalharness.testing.services import fake_services
 from evalharness.values.json_value import Json
@@ -25,7 +25,7 @@ QUESTION = "What is 2+2?"
 @asynccontextmanager
 async def task_of(case: Case, services: Services) -> AsyncIterator[Task]:
     """One trial of a case, as the engine would make it; its workspace and its sandbox sessions end with it."""
-    [planned] = plan_cases(Suite(name="s", cases=(case,)), {}, services)
+    [planned] = PlannedCases(Suite(name="s", cases=(case,)), {}, services).in_turn()
     task = TrialTask(planned, index=0, seed=1, root=services.root)
     try:
         yield task

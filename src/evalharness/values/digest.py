@@ -24,9 +24,12 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
+_NESTED = (dict, list, tuple)
+
+
 def _sorted(value: Json) -> Json:
+    if not isinstance(value, _NESTED):
+        return value
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, list | tuple):
-        return [_sorted(item) for item in value]
-    return value
+    return [_sorted(item) if isinstance(item, _NESTED) else item for item in value]

@@ -1,7 +1,8 @@
-"""The lock of a case: which changes make it a different case."""
+"""Cases that are built when they are asked for, and the lock of a case: which changes make it a different case."""
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from evalharness.domain.case import Case
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning.planned_cases import (
+    KEPT_CASES,
     PlannedCase,
+    PlannedCases,
     Variables,
     lock_cases,
-    plan_cases,
-    plan_public_cases,
+    public_plans,
 )
 from evalharness.testing.services import fake_services
 
@@ -35,35 +37,52 @@ def test_metadata_that_a_function_may_read_does(tmp_path: Path) -> None:
     assert key(tmp_path, locale="de") != key(tmp_path, locale="fr")
 
 
-def test_only_parts_with_a_secret_in_them_are_built_again_for_their_digests() -> None:
-    plain, shared = {"contains": "Lima"}, {"max_length": 20}
+def test_only_cases_with_a_secret_in_them_are_built_again_for_their_digests() -> None:
     suite = Suite(
         name="s",
         templated=True,
-        graders=(GraderSpec.model_validate(shared),),
+        graders=(GraderSpec.model_validate({"max_length": 20}),),
         cases=(
             Case(id="plain", input="q", expected="x"),
             Case(id="asked", input="who has {{key}}?", expected="x"),
-            Case(id="graded", input="q", graders=({"contains": "{{key}}"}, plain)),
+            Case(id="graded", input="q", graders=({"contains": "{{key}}"}, {"contains": "Lima"})),
         ),
     )
     variables = Variables({"key": "sk-12345678"}, frozenset(["key"]))
     used = variables.used_by(suite, TargetSpec(kind="echo"), "suite.yaml")
     assert (used.has_secret_target, used.secret_cases) == (False, {"asked", "graded"})
-    services = fake_services()
-    planned = {plan.case.id: plan for plan in plan_cases(suite, variables.values, services)}
-    public = {
-        plan.case.id: plan for plan in plan_public_cases(planned, suite, variables, used, services, grader_type=None)
-    }
-    assert list(public) == list(planned)
-    assert public["plain"] is planned["plain"]
-    built_again = [
-        (id_, spec.kind)
-        for id_, plan in planned.items()
-        for (spec, grader), (_, other) in zip(plan.graders, public[id_].graders, strict=True)
-        if grader is not other
-    ]
-    assert built_again == [("graded", "contains")]
-    anew = plan_cases(suite, variables.public(), services)
-    assert [plan.graders_digest() for plan in public.values()] == [plan.graders_digest() for plan in anew]
-    assert [plan.case for plan in public.values()] == [plan.case for plan in anew]
+    cases = PlannedCases(suite, variables.values, fake_services())
+    planned = list(cases.in_turn())
+    public = list(public_plans(planned, cases, variables, used))
+    assert [plan.case.id for plan in public] == ["plain", "asked", "graded"]
+    assert [plan is other for plan, other in zip(planned, public, strict=True)] == [True, False, False]
+    without = list(PlannedCases(suite, variables.public(), fake_services()).in_turn())
+    assert [plan.graders_digest() for plan in public] == [plan.graders_digest() for plan in without]
+    assert [plan.case for plan in public] == [plan.case for plan in without]
+
+
+def numbered(cases: int) -> PlannedCases:
+    """Each case expects an answer of its own; all share a grader of the suite."""
+    shared = GraderSpec.model_validate({"max_length": 20})
+    each = tuple(Case(id=f"c{number}", input="?", expected=f"answer {number}") for number in range(cases))
+    return PlannedCases(Suite(name="s", graders=(shared,), cases=each), {}, fake_services())
+
+
+def test_a_case_is_built_once_for_all_its_trials_and_shares_the_suites_graders() -> None:
+    cases = numbered(3)
+    first, second = cases["c0"], cases["c1"]
+    assert cases["c0"] is first
+    assert [grader.spec.kind for _, grader in first.graders] == ["exact", "max_length"]
+    assert first.graders[0][1] is not second.graders[0][1]
+    assert first.graders[1][1] is second.graders[1][1]
+
+
+def test_a_look_at_every_case_keeps_none() -> None:
+    seen = [weakref.ref(plan.graders[0][1]) for plan in numbered(5).in_turn()]
+    assert [reference() for reference in seen] == [None] * 5
+
+
+def test_what_is_kept_does_not_grow_with_the_cases() -> None:
+    cases = numbered(2 * KEPT_CASES)
+    seen = [weakref.ref(cases[id_].graders[0][1]) for id_ in cases]
+    assert [reference() is not None for reference in seen] == [False] * KEPT_CASES + [True] * KEPT_CASES

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from evalharness import Case, Suite, evaluate
-from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.sandbox import ProcessRequest, Sandbox
 from evalharness.contracts.target import Target
-from evalharness.domain.process import ProcessRequest
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt
 from evalharness.engine.planning.planned_cases import PlannedCase, lock_cases

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from judged import EchoLlm, HonestLlm, SayingLlm, data_in, judge_once, nonce_in, told
 
-from evalharness.domain.language_model import ChatRequest
+from evalharness.contracts.model import ChatRequest
 from evalharness.graders.judges.calibration import Attack, attacks
 from evalharness.graders.judges.question import REMOVED, fenced
 

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.domain.grade import Grade
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import SpendCapReached, UnknownName, Unscored
 

@@ -13,10 +13,10 @@ from judged import HonestLlm, JudgeLlm, SayingLlm, TestModels, judge, judge_once
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import SPEND_CAP
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.engine.running.worker_threads import Offloader

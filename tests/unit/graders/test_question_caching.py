@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from judged import HonestLlm, JudgeLlm, SayingLlm, judge
 
-from evalharness.domain.language_model import ChatReply, ChatRequest
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable
 from evalharness.graders.judges.prompts import read_prompt
 from evalharness.graders.judges.question import InMemoryCache, Sampling

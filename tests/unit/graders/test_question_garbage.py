@@ -10,7 +10,7 @@ import pytest
 from garbage_replies import GARBAGE
 from judged import HonestLlm, SayingLlm, judge_once
 
-from evalharness.domain.language_model import ChatReply, ChatRequest, FinishReason, ToolRequest
+from evalharness.contracts.model import ChatReply, ChatRequest, FinishReason, ToolRequest
 
 JUDGES: dict[str, Any] = {
     "model": {"model": "m", "rubric": "Is it kind?"},

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from judged import HonestLlm, JudgeLlm, SayingLlm, judge, judge_once
 
-from evalharness.contracts.model import Llm
-from evalharness.domain.language_model import ChatReply, ChatRequest
+from evalharness.contracts.model import ChatReply, ChatRequest, Llm
 from evalharness.errors import StoreError
 from evalharness.graders.judges.prompts import template
 from evalharness.graders.judges.question import Asking, InMemoryCache, Question

@@ -10,7 +10,7 @@ from judged import HonestLlm, SayingLlm, data_in, judge_once, told
 from pydantic import ValidationError
 
 from evalharness import registry
-from evalharness.domain.language_model import ChatReply, ChatRequest
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import ModelUnavailable
 

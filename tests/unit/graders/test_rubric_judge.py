@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.contracts.grader import Grader
-from evalharness.domain.language_model import ChatRequest
+from evalharness.contracts.model import ChatRequest
 from evalharness.domain.specification import GraderSpec
 
 TWO = "1. **Correctness** (weight: 0.75)\n2. **Tone** (weight: 0.25)"

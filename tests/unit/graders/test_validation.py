@@ -8,7 +8,7 @@ import json
 import pytest
 from judged import HonestLlm, JudgeLlm, SayingLlm
 
-from evalharness.domain.language_model import ChatReply, ChatRequest
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable, UsageError
 from evalharness.graders.judges.validation import validate_judge
 from evalharness.reports.words import say

@@ -11,7 +11,7 @@ from aiohttp import web
 from loop_server import Handler, serving
 from misbehaving_server import QUIET, RATES, MisbehavingServer, hurried
 
-from evalharness.domain.language_model import Embedded
+from evalharness.contracts.model import Embedded
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access

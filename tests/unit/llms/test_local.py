@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from real_models import access, need_smollm2
 
-from evalharness.domain.language_model import ChatMessage, ChatRequest
+from evalharness.contracts.model import ChatMessage, ChatRequest
 from evalharness.errors import ModelUnavailable, UnknownName, UsageError
 from evalharness.llms.local import Local, bounded_schema
 from evalharness.llms.openai_compatible import OpenAiCompatible
@@ -84,7 +84,7 @@ def test_one_server_for_all_who_ask_and_another_when_it_dies(proc: None) -> None
 PARENT = """
 import asyncio, os, sys
 from pathlib import Path
-from evalharness.domain.language_model import ChatMessage, ChatRequest
+from evalharness.contracts.model import ChatMessage, ChatRequest
 from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.local import Local

@@ -9,7 +9,7 @@ import sys
 import pytest
 from real_models import access, need_wordllama
 
-from evalharness.domain.language_model import Embedded
+from evalharness.contracts.model import Embedded
 from evalharness.errors import UnknownName, UsageError
 from evalharness.llms.local_embeddings import PIECE_CHARACTERS, LocalEmbeddings, OfflineVectors
 from evalharness.values.nearness import cosine

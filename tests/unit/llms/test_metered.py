@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from evalharness.contracts.model import Embedder, Llm
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest, Embedded
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Embedded, Embedder, Llm
 from evalharness.domain.transcript import Usage
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import ModelUnavailable, waited_for

@@ -14,8 +14,8 @@ from aiohttp import web
 from loop_server import serving
 from misbehaving_server import hurried
 
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
 from evalharness.domain.finding import Finding
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest, Tool, ToolRequest
 from evalharness.domain.transcript import Usage
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.access import Access

@@ -12,8 +12,8 @@ from aiohttp import web
 from loop_server import serving
 from misbehaving_server import QUIET, MisbehavingServer
 
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.finding import Finding
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
 from evalharness.errors import SpendCapReached, UsageError
 from evalharness.llms.pool import OpenModels, deadline_s
 from evalharness.reports.words import say

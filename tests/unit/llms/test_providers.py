@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalharness.domain.language_model import ModelName
+from evalharness.contracts.model import ModelName
 from evalharness.errors import UsageError
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.providers import endpoint_of, parse_name, provider_named

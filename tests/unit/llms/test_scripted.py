@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from real_models import access
 
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable, UsageError
 from evalharness.llms.scripted import Scripted
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.domain.process import Limits
+from evalharness.contracts.sandbox import Limits
 from evalharness.sandboxes import process_tree
 from evalharness.sandboxes.cgroups import Cgroup, Cgroups
 

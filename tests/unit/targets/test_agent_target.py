@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from talking import Asked, Talking, ask, called, requested, said
 
 from evalharness import registry
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
-from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCases
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ModelUnavailable, SandboxUnavailable, TargetUnavailable, UsageError
 from evalharness.sandboxes.none import NoSandbox
@@ -376,7 +376,7 @@ def services(root: Path) -> Services:
 def test_a_case_is_skipped_where_the_agent_lacks_a_tool(root: Path, target: Any, lacking: str) -> None:
     needing = Case(id="a", input="?", expected="4", required_tools=("search", "read_file"))
     spec = TargetSpec.model_validate(target)
-    [planned] = plan_cases(Suite(name="s", cases=(needing,)), {}, services(root), target=spec)
+    [planned] = PlannedCases(Suite(name="s", cases=(needing,)), {}, services(root), target=spec).in_turn()
     assert planned.skip == lacking
 
 

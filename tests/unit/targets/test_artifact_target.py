@@ -16,7 +16,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript, Usage
-from evalharness.engine.planning.planned_cases import plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCases
 from evalharness.engine.running.trial_task import TrialTask
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetUnavailable, TrialSkipped, UsageError
@@ -46,7 +46,7 @@ class Place:
         return Services(self.folder, NoSandbox(), Offloader(1), {})
 
     def answer(self, written: Any, case_id: str, index: int = 0, **options: Any) -> Transcript:
-        [planned] = plan_cases(Suite(name="s", cases=(Case(id=case_id, input="?"),)), {}, self.services())
+        [planned] = PlannedCases(Suite(name="s", cases=(Case(id=case_id, input="?"),)), {}, self.services()).in_turn()
         task = TrialTask(planned, index=index, seed=1, root=self.folder)
 
         async def ask() -> Transcript:

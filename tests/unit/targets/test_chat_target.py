@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from talking import Talking, ask, called, said
 
 from evalharness import registry
+from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
-from evalharness.domain.language_model import ChatReply, ChatRequest
 from evalharness.domain.specification import TargetSpec
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ModelUnavailable, SpendCapReached, UsageError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.domain.language_model import ChatMessage, ToolRequest
+from evalharness.contracts.model import ChatMessage, ToolRequest
 from evalharness.errors import TargetFailed, TrialSkipped
 from evalharness.targets.dialogue import kept_message, turns_of
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from evalharness.domain.process import Limits
+from evalharness.contracts.sandbox import Limits
 from evalharness.targets import workspace_tools
 from evalharness.targets.workspace_tools import (
     ToolContext,

@@ -130,8 +130,8 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
     clusters: dict[str, list[tuple[float, float]]] = {}
     for case, value in estimates:
         clusters.setdefault(observation(case.id, case.cluster), []).append((value, case.weight if weighted else 1.0))
-    weights = [sum(weight for _, weight in members) for members in clusters.values()]
-    values = [weighted_mean(members) for members in clusters.values()]
+    observed = [_observed(members) for members in clusters.values()]
+    values, weights = [value for value, _ in observed], [weight for _, weight in observed]
     even = len(set(weights)) <= 1
     is_one = len(values) == 1 < len(estimates)
     reported = 1 if is_one else max(n_trials, len(values))
@@ -147,6 +147,13 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
         n_trials=n_trials,
         n_eff=interval.n_eff if interval else None,
     )
+
+
+def _observed(members: list[tuple[float, float]]) -> tuple[float, float]:
+    """Mean and weight of a cluster; most consist of one case."""
+    if len(members) == 1:
+        return members[0]
+    return weighted_mean(members), sum(weight for _, weight in members)
 
 
 def _over_clusters(method: str, clusters: int, cases: int) -> str:

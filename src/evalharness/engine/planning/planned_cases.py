@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -26,6 +27,8 @@ from evalharness.values.json_value import Json
 from evalharness.values.variables import fill, has_braces, needed
 from evalharness.workspaces import confined
 
+KEPT_CASES = 1000
+"""So many cases that are tried again and again are built once; more of them take no more memory."""
 ONLY_OFF = "its only grader is switched off: `enabled: true` asks it"
 
 
@@ -80,8 +83,7 @@ class OwnTarget:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCase:
+class PlannedCase(NamedTuple):
     """A case ready to be tried: variables filled in, graders and its own target built."""
 
     case: Case
@@ -91,7 +93,7 @@ class PlannedCase:
     retries: int
     skip: str = ""
     target: OwnTarget | None = None
-    variant: Mapping[str, Json] = field(default_factory=dict)
+    variant: Mapping[str, Json] = MappingProxyType({})
 
     def graders_digest(self) -> str:
         return digest([[grader.digest(), spec.required, spec.weight] for spec, grader in self.graders])
@@ -131,71 +133,101 @@ def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -
     return TargetSpec.model_validate(fill(target.model_dump(mode="json"), values))
 
 
-def plan_cases(
-    suite: Suite,
-    values: Mapping[str, str],
-    services: Services,
-    *,
-    target: TargetSpec | None = None,
-    grader_type: str | None = None,
-    known: Mapping[str, PlannedCase] = MappingProxyType({}),
-) -> list[PlannedCase]:
-    """Every case with its graders built; raises what a grader that cannot be built raises, before anything runs.
+class PlannedCases(Mapping[str, PlannedCase]):
+    """The cases of a run by id. Each is built when it is asked for; `KEPT_CASES` of them are kept, the newest ones.
 
-    `target` is the run's, for the cases that have none of their own. Parts of `known` are not built again where their
-    specifications are the same.
+    What cases share is built once and stays: the suite's own graders, and targets that cases name, which are open for
+    the whole run.
     """
-    suite = filled_suite(suite, values)
-    every = [built for plan in known.values() for built in plan.graders]
-    shared = {
-        id(spec): (every and _known(spec, every)) or registry.build_grader(spec, services) for spec in suite.graders
-    }
-    own_targets = {_key(plan.target.spec): plan.target for plan in known.values() if plan.target}
-    planned = []
-    for case in suite.cases:
-        filled = filled_case(case, suite, values)
+
+    def __init__(
+        self,
+        suite: Suite,
+        values: Mapping[str, str],
+        services: Services,
+        *,
+        target: TargetSpec | None = None,
+        grader_type: str | None = None,
+    ) -> None:
+        """`target` is the run's, for the cases that have none of their own. Raises what building a grader raises."""
+        self._written = suite
+        self._suite = filled_suite(suite, values)
+        self._cases = {case.id: case for case in suite.cases}
+        self._values = values
+        self._services = services
+        self._target = target
+        self._grader_type = grader_type
+        self._shared = {id(spec): registry.build_grader(spec, services) for spec in self._suite.graders}
+        self._kept: OrderedDict[str, PlannedCase] = OrderedDict()
+        self.own_targets: dict[str, OwnTarget] = {}
+        """Those of the cases built so far, each once."""
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cases)
+
+    def __contains__(self, case_id: object) -> bool:
+        return case_id in self._cases
+
+    def __getitem__(self, case_id: str) -> PlannedCase:
+        planned = self._kept.get(case_id)
+        if planned is None:
+            planned = self._kept[case_id] = self._built(self._cases[case_id])
+            if len(self._kept) > KEPT_CASES:
+                self._kept.popitem(last=False)
+        return planned
+
+    def in_turn(self) -> Iterator[PlannedCase]:
+        """Every case, built for this one look at it; raises what a part that cannot be built raises."""
+        return map(self._built, self._cases.values())
+
+    def filled_with(self, values: Mapping[str, str]) -> PlannedCases:
+        """The same cases with other values of variables."""
+        return PlannedCases(self._written, values, self._services, target=self._target, grader_type=self._grader_type)
+
+    def _built(self, case: Case) -> PlannedCase:
+        suite, services, target = self._suite, self._services, self._target
+        filled = filled_case(case, suite, self._values)
         specs = suite.graders_for(filled)
-        before = known[case.id].graders if known else ()
-        graders = [
-            (spec, shared.get(id(spec)) or _known(spec, before) or _built(spec, services, case)) for spec in specs
-        ]
-        own = _own_target(filled, suite, values, services, own_targets)
+        graders = [(spec, self._shared.get(id(spec)) or _built_grader(spec, services, case)) for spec in specs]
+        own = self._own_target(filled.target) if filled.target else None
         skip = filled.skip or lacking_tools(filled, own.spec if own else target)
-        if grader_type is not None:
-            graders = _of_type(grader_type, filled, graders, services)
+        if self._grader_type is not None:
+            graders = _of_type(self._grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
-            skip = skip if graders else lacks_grader(grader_type)
+            skip = skip if graders else lacks_grader(self._grader_type)
         if graders and all(grader.is_off for _, grader in graders):
             skip = skip or ONLY_OFF
-        planned.append(
-            PlannedCase(
-                filled,
-                specs,
-                graders,
-                suite.timeout_seconds_for(filled),
-                suite.retries_for(filled),
-                skip,
-                own,
-                target.variant if target else {},
-            )
+        return PlannedCase(
+            filled,
+            specs,
+            graders,
+            suite.timeout_seconds_for(filled),
+            suite.retries_for(filled),
+            skip,
+            own,
+            target.variant if target else {},
         )
-    return planned
+
+    def _own_target(self, written: TargetSpec) -> OwnTarget:
+        spec = self._suite.named_target(written)
+        if spec is not written:  # the case's own words were filled with the case
+            spec = filled_target(spec, self._suite, self._values)
+        key = spec.model_dump_json() if spec.function is None else str(id(spec.function))
+        if key not in self.own_targets:
+            self.own_targets[key] = OwnTarget(spec, registry.build_target(spec, self._services))
+        return self.own_targets[key]
 
 
-def plan_public_cases(
-    planned: Mapping[str, PlannedCase], suite: Suite, variables: Variables, used: UsedVariables, services: Services,
-    grader_type: str | None,
-) -> list[PlannedCase]:  # fmt: skip
-    """The same cases for their digests, which no secret may enter: parts that hold one are built without it."""
-    if not used.secret_cases:
-        return list(planned.values())
-    hidden = suite.model_copy(update={"cases": tuple(case for case in suite.cases if case.id in used.secret_cases)})
-    again = plan_cases(hidden, variables.public(), services, grader_type=grader_type, known=planned)
-    return list({**planned, **{plan.case.id: plan for plan in again}}.values())
-
-
-def _known(spec: GraderSpec, graders: Iterable[tuple[GraderSpec, Grader]]) -> Grader | None:
-    return next((grader for known, grader in graders if known == spec), None)
+def public_plans(
+    planned: Iterable[PlannedCase], cases: PlannedCases, variables: Variables, used: UsedVariables
+) -> Iterator[PlannedCase]:
+    """The same for their digests, which no secret may enter: a case that contains one is built again without it."""
+    public = cases.filled_with(variables.public()) if used.secret_cases else cases
+    for plan in planned:
+        yield public[plan.case.id] if plan.case.id in used.secret_cases else plan
 
 
 def _of_type(
@@ -203,31 +235,13 @@ def _of_type(
 ) -> list[tuple[GraderSpec, Grader]]:
     chosen = [(spec, grader) for spec, grader in graders if grader.type == grader_type]
     usual = None if chosen else usual_grader(grader_type, case, graders)
-    stand_in = _built(usual, services, case) if usual else None
+    stand_in = _built_grader(usual, services, case) if usual else None
     return [(usual, stand_in)] if usual and stand_in and stand_in.type == grader_type else chosen
 
 
 def lacks_grader(grader_type: str) -> str:
     """Why a case is skipped that no grader of this type can grade."""
     return f"no {grader_type} grader"
-
-
-def _own_target(
-    case: Case, suite: Suite, values: Mapping[str, str], services: Services, built: dict[str, OwnTarget]
-) -> OwnTarget | None:
-    if case.target is None:
-        return None
-    spec = suite.named_target(case.target)
-    if spec is not case.target:  # the case's own words were filled with the case
-        spec = filled_target(spec, suite, values)
-    key = _key(spec)
-    if key not in built:
-        built[key] = OwnTarget(spec, registry.build_target(spec, services))
-    return built[key]
-
-
-def _key(spec: TargetSpec) -> str:
-    return spec.model_dump_json() if spec.function is None else str(id(spec.function))
 
 
 def lacking_tools(case: Case, target: TargetSpec | None) -> str:
@@ -241,7 +255,7 @@ def lacking_tools(case: Case, target: TargetSpec | None) -> str:
     )
 
 
-def _built(spec: GraderSpec, services: Services, case: Case) -> Grader:
+def _built_grader(spec: GraderSpec, services: Services, case: Case) -> Grader:
     try:
         return registry.build_grader(spec, services)
     except UsageError as error:
@@ -269,21 +283,25 @@ def make_lock(
     )
 
 
+_LOCKED = {"input", "files", "reference", "metadata"}
+
+
 def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:
     locks = {}
     for plan in planned:
-        content = plan.case.model_dump(mode="json", include={"input", "files", "reference", "metadata"})
+        case = plan.case
+        content = case.model_dump(mode="json", include=_LOCKED)
         # The rest of it counts: functions that answer or grade can read it.
         content["metadata"] = {key: value for key, value in content["metadata"].items() if key not in WRITTEN}
         content["file digests"] = {
-            name: digest_file(confined(root, file.path))
-            for name, file in plan.case.files.items()
-            if file.path is not None
+            name: digest_file(confined(root, file.path)) for name, file in case.files.items() if file.path is not None
         }
-        if plan.case.setup:
-            content["setup"] = plan.case.setup
+        if case.setup:
+            content["setup"] = case.setup
         own_target = plan.target.target.digest() if plan.target is not None else ""
-        locks[plan.case.id] = CaseLock(case=digest(content), graders=plan.graders_digest(), target=own_target)
+        locks[case.id] = CaseLock.unchecked(
+            {"case": digest(content), "graders": plan.graders_digest(), "target": own_target}
+        )
     return locks
 
 

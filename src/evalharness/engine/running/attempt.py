@@ -20,7 +20,6 @@ from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
 from evalharness.documents.artifact import spending_of
 from evalharness.documents.artifact_view import reported_duration_s
-from evalharness.domain.bounds import LONGEST_MS, MOST_TOKENS, MOST_USD
 from evalharness.domain.grade import VERDICTS, Grade, GradeState, kept_evidence
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.specification import GraderSpec
@@ -363,6 +362,12 @@ def _checked(written: dict[str, Json]) -> Transcript:
         raise wrong_shape(error) from None
 
 
+MOST_USD = 1e9
+MOST_TOKENS = 10**12
+LONGEST_MS = 1e12
+"""What one answer can cost, use and take (30 years): more is a mistake, and sums of it would say nothing."""
+
+
 def _figures(answer: Transcript) -> Iterator[tuple[str, float, float]]:
     """Each with its field, and the most that it can be."""
     if answer.cost_usd is not None:
@@ -398,12 +403,7 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Caus
         if due:
             return "awaiting", score, said, _cause(due)
         return "error", score, f"no grader gave a verdict: {said}", ""
-    states: tuple[tuple[TrialState, GradeState], ...] = (
-        ("error", "unscored"),
-        ("failed", "fail"),
-        ("awaiting", "awaiting"),
-    )
-    for state, looked_for in states:
+    for state, looked_for in _STATES:
         found = [grade for grade in deciding if grade.state == looked_for]
         if found:
             return state, score, "; ".join(map(_said, found)), _cause(found)

@@ -1,18 +1,18 @@
-"""The parts of a run, built once from its specification: services, target, and each case with its graders."""
+"""The parts of a run, built from its specification: services and target once, each case with its graders when its
+turn comes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import RunSpec
-from evalharness.contracts.grader import Grader
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.services import Services
@@ -22,7 +22,7 @@ from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import SuiteConfig
-from evalharness.engine.planning.planned_cases import PlannedCase, filled_target, plan_cases
+from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, filled_target
 from evalharness.engine.running.attempt import open_target
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import Hint, UsageError
@@ -142,41 +142,72 @@ async def close_services(services: Services) -> None:
             closing.push_async_callback(services.isolation.close)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Needs:
+    """What the cases of a run ask to be opened before the first trial."""
+
+    is_target_asked: bool = False
+    """The run's target; those that cases have of their own always are."""
+    sandbox: bool = False
+    judges: dict[str, None] = field(default_factory=dict)
+    embedders: dict[str, None] = field(default_factory=dict)
+
+    def add(self, plan: PlannedCase) -> None:
+        self.is_target_asked = self.is_target_asked or plan.target is None
+        if plan.skip:
+            return
+        self.sandbox = self.sandbox or bool(plan.case.setup)
+        for _, grader in plan.graders:
+            self.sandbox = self.sandbox or grader.needs_sandbox
+            for judge in grader.judges():
+                self.judges[judge] = None
+            for embedder in grader.embedders():
+                self.embedders[embedder] = None
+
+
+@dataclass(slots=True)
 class Parts:
     services: Services
     target: Target | None
     """None where stored answers are only graded."""
     label: str
     """What the target is called."""
-    cases: dict[str, PlannedCase]
+    cases: PlannedCases
     concurrency: int
-    grader_type: str | None = None
+    _needs: Needs | None = None
 
     def target_of(self, planned: PlannedCase) -> Target:
         target = planned.target.target if planned.target else self.target
         assert target is not None, "asked for where answers are wanted"
         return target
 
+    def each_case(self) -> Iterator[PlannedCase]:
+        """One after the other, none of them kept; after the last it is known what to open for them."""
+        needs = Needs()
+        for plan in self.cases.in_turn():
+            needs.add(plan)
+            yield plan
+        self._needs = needs
+
     @property
-    def targets(self) -> list[tuple[str, Target]]:
+    def _targets(self) -> list[tuple[str, Target]]:
         """Every target that some case will be tried on, each once, with its label."""
-        plans = self.cases.values()
-        own = {id(plan.target): (plan.target.spec.label, plan.target.target) for plan in plans if plan.target}
-        if self.target is not None and any(plan.target is None for plan in plans):
-            return [(self.label, self.target), *own.values()]
-        return list(own.values())
+        own = [(own.spec.label, own.target) for own in self.cases.own_targets.values()]
+        is_asked = self._needs is not None and self._needs.is_target_asked
+        return [(self.label, self.target), *own] if self.target is not None and is_asked else own
 
     async def open(self, budget: Budget) -> None:
         """What cannot work is reported before any target has answered, and before anything is paid for."""
-        tried = [plan for plan in self.cases.values() if not plan.skip]
-        graders = [grader for plan in tried for _, grader in plan.graders]
-        is_asked = self.target is not None
-        needs_sandbox = any(grader.needs_sandbox for grader in graders)
-        if is_asked and (needs_sandbox or any(plan.case.setup for plan in tried)):
+        if self._needs is None:
+            for _ in self.each_case():
+                pass
+        needs = self._needs
+        assert needs is not None, "every case was looked at"
+        if self.target is not None and needs.sandbox:
             await self.services.isolated().open()
-        targets = self.targets
-        await check_models(self.services, budget, graders, [target for _, target in targets])
+        targets = self._targets
+        asked = dict.fromkeys(name for _, target in targets for name in target.models())
+        await check_models(self.services, budget, needs, list(asked))
         for label, target in targets:
             await open_target(target, label)
 
@@ -184,7 +215,7 @@ class Parts:
         """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""
         async with AsyncExitStack() as closing:
             closing.push_async_callback(close_services, self.services)
-            for _, target in self.targets:
+            for _, target in self._targets:
                 closing.push_async_callback(target.close)
 
     async def close_quietly(self) -> None:
@@ -201,19 +232,16 @@ def build_parts(
     modules: UserModules | None = None,
     where: str = "",
 ) -> Parts:
-    """Raises what a part that cannot be built raises, before anything runs. `where`: what names the target."""
+    """Raises what a target or a grader of the suite that cannot be built raises. `where`: what names the target.
+
+    The parts of cases are built when they are asked for.
+    """
     services = build_services(spec, budget, judge_cache, modules)
     target = None if spec.target is None else filled_target(spec.target, spec.suite, spec.values)
     built = None if target is None else _built_target(target, services, where)
-    planned = plan_cases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
-    return Parts(
-        services,
-        built,
-        "" if spec.target is None else spec.target.label,
-        {plan.case.id: plan for plan in planned},
-        concurrency_of(spec.options, spec.suite.config),
-        spec.options.grader_type,
-    )
+    cases = PlannedCases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
+    label = "" if spec.target is None else spec.target.label
+    return Parts(services, built, label, cases, concurrency_of(spec.options, spec.suite.config))
 
 
 def _built_target(spec: TargetSpec, services: Services, where: str) -> Target:
@@ -223,22 +251,17 @@ def _built_target(spec: TargetSpec, services: Services, where: str) -> Target:
         raise UsageError(f"{where}: {error.message}" if where else error.message, hint=error.hint) from error
 
 
-async def check_models(
-    services: Services, budget: Budget, graders: Iterable[Grader], targets: Iterable[Target]
-) -> None:
+async def check_models(services: Services, budget: Budget, needs: Needs, asked: Sequence[str]) -> None:
     """That every model a run will ask exists, can be paid for and, if it judges, knows how to judge.
 
-    Before the first trial, so that a wrong key or a mistyped name costs seconds and nothing else.
+    Before the first trial, so that a wrong key or a mistyped name costs seconds and nothing else. `asked` are those of
+    targets.
     """
-    used = list(graders)
-    judges = _each_once(grader.judges() for grader in used)
-    embedders = _each_once(grader.embedders() for grader in used)
-    asked = _each_once(target.models() for target in targets)
     for name in asked:
         services.llm(name)
-    for name in embedders:
+    for name in needs.embedders:
         services.embedder(name)
-    await check_judges(services, budget, judges, (*asked, *embedders))
+    await check_judges(services, budget, needs.judges, (*asked, *needs.embedders))
 
 
 async def check_judges(services: Services, budget: Budget, judges: Iterable[str], others: Sequence[str] = ()) -> None:
@@ -264,7 +287,3 @@ def _opened_judge(services: Services, name: str) -> Llm:
         return services.llm(name)
     except UsageError as error:
         raise UsageError(error.message, hint=Hint("hint.other_judge", first=error.plain_hint)) from error
-
-
-def _each_once(models: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for names in models for name in names))

@@ -14,9 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.domain.case import Case
-from evalharness.domain.process import ProcessRequest, ProcessResult
 from evalharness.domain.record import ATOMS, copied
 from evalharness.domain.specification import GraderSpec
 from evalharness.engine.planning.planned_cases import PlannedCase

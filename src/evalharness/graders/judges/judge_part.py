@@ -15,9 +15,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
+from evalharness.contracts.model import Temperature
 from evalharness.contracts.services import Services
 from evalharness.domain.grade import VERDICTS, Grade, GraderType, added_up
-from evalharness.domain.language_model import Temperature
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import BadReply, HarnessError, ModelUnavailable, SpendCapReached, TrialFault

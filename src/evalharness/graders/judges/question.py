@@ -18,10 +18,9 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from evalharness.contracts.grader import GradeContext
-from evalharness.contracts.model import Llm
+from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Llm
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.grade import Judging, added_up
-from evalharness.domain.language_model import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.transcript import Usage
 from evalharness.graders.judges.prompts import Template, template
 from evalharness.graders.judges.reply_form import NONCE, Form, sound, with_echo
