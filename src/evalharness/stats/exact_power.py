@@ -34,7 +34,8 @@ _UNSURE = 0.01
 
 A size that is too small costs more power than an equally large excess gains.
 """
-_SEED = 17
+_SEED = 22
+"""Of sixteen seeds, one whose drops are close to the mean over all of them (for two results of 10 cases x 4 trials)."""
 _NODES = 48
 _MOST_NODES = 6000
 """For all distributions together; with many distributions, fewer nodes for each are enough."""
