@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,14 @@ def test_before_the_first_run_the_worst_is_assumed_and_nothing_is_left_behind(pr
 
 def test_one_trial_per_case_does_not_separate_chance_from_cases_that_differ(project: Path) -> None:
     drive(project, "run", "suite.json")
-    assert "one trial per case" in line_of(drive(project, "plan", "mixed"), "judging by")
+    told = drive(project, "plan", "mixed")
+    assert "one trial per case" in line_of(told, "judging by")
+    assert re.search(r"^4 +about [\d.]+ points", told.out, re.MULTILINE)
+
+
+def test_several_trials_per_case_name_the_drop_without_about(project: Path) -> None:
+    drive(project, "run", "suite.json", "--repeat", "4")
+    assert re.search(r"^4 +[\d.]+ points", drive(project, "plan", "mixed").out, re.MULTILINE)
 
 
 def test_the_last_run_says_how_many_trials_and_what_they_cost(project: Path) -> None:

@@ -55,7 +55,7 @@ def plan_advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         text = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
         yield "do this", f"{text} of {effect} on {these}: {_price(best)}"
     elif plan.is_chosen or best.detectable is None:
-        yield "do this", f"add {plan.unit}s: {_shown_by(best, these)}; {_needed(best, plan)} show one of {effect}"
+        yield "do this", f"add {plan.unit}s: {_shown_by(best, plan, these)}; {_needed(best, plan)} show one of {effect}"
     else:
         text = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
         yield "do this", f"add {plan.unit}s: {text}; {_needed(now, plan)} show it too"
@@ -65,12 +65,12 @@ def plan_advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     yield from _more_trials(plan)
 
 
-def _shown_by(row: PlanRow, these: str) -> str:
+def _shown_by(row: PlanRow, plan: TrialPlan, these: str) -> str:
     each, one = f"{count(row.trials, 'trial')} of each", row.trials == 1
     if row.detectable is None:
         on = f"with {each}, on {these}"
         return f"{on} no drop can be detected with this power, not even if every trial failed"
-    return f"{each} {'shows' if one else 'show'} drops of {points(row.detectable)} or more on {these}"
+    return f"{each} {'shows' if one else 'show'} drops of {_smallest_drop(row, plan)} or more on {these}"
 
 
 def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
@@ -121,11 +121,18 @@ def _variances(plan: TrialPlan) -> str:
 
 def _cells(row: PlanRow, plan: TrialPlan) -> list[Part]:
     mark = "bold" if row.trials == plan.recommended.trials else ""
-    seen = "none" if row.detectable is None else points(row.detectable)
-    cells = [f"{row.trials:,}", seen, f"{row.cases_needed:,}", f"{row.run_trials:,}"]
+    cells = [f"{row.trials:,}", _smallest_drop(row, plan), f"{row.cases_needed:,}", f"{row.run_trials:,}"]
     cells += [money(row.cost_usd)] if row.cost_usd is not None else []
     cells += [duration(row.duration_s)] if row.duration_s is not None else []
     return [(cell, mark) for cell in cells]
+
+
+def _smallest_drop(row: PlanRow, plan: TrialPlan) -> str:
+    """About that: one trial of each case hardly tells chance from cases that differ, and so which drop is found."""
+    if row.detectable is None:
+        return "none"
+    is_rough = plan.spread.basis == "bound" and plan.run_trials == 1
+    return f"{'about ' if is_rough else ''}{points(row.detectable)}"
 
 
 def _needed(row: PlanRow, plan: TrialPlan) -> str:

@@ -5,9 +5,9 @@ distribution of rates (`rate_laws.py`). For two runs of the same size, the metho
 
 - One trial per case: the numbers of cases that got worse and better have a trinomial distribution; the power is a sum
   over it.
-- Few trials: runs are simulated. As the shift grows, passes turn into failures one by one, so each simulated pair of
-  runs has one smallest shift at which the test rejects. The result is a quantile of these shifts.
-- Many trials: the normal approximation of the same sums.
+- Very few trials: runs are simulated. As the shift grows, passes turn into failures one by one, so each simulated pair
+  of runs has one smallest shift at which the test rejects. The result is a quantile of these shifts.
+- More trials: the normal approximation of the same sums.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import NamedTuple
 from evalharness.stats.rate_laws import CaseLaw
 from evalharness.stats.thresholds import SAME
 
-DRAWS = 400
-MOST_DRAWN = 80
-"""Up to so many trials per run, runs are simulated; beyond, the normal approximation is as good."""
+DRAWS = 800
+"""The seed is fixed, so the error of a quantile of so few draws is the same for all runs of a size: .014 in power."""
+MOST_DRAWN = 40
+"""Up to so many trials per run, runs are simulated; beyond, the normal approximation has the smaller error."""
 MOST_SUMMED = 400
 """Up to so many cases with one trial, the power is summed exactly."""
 _UNSURE = 0.01
@@ -33,7 +34,8 @@ _UNSURE = 0.01
 
 A size that is too small costs more power than an equally large excess gains.
 """
-_SEED = 17
+_SEED = 22
+"""Of sixteen seeds, one whose drops are close to the mean over all of them (for two results of 10 cases x 4 trials)."""
 _NODES = 48
 _MOST_NODES = 6000
 """For all distributions together; with many distributions, fewer nodes for each are enough."""

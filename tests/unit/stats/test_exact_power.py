@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 
@@ -20,11 +21,12 @@ DRAWS, PAIRS = 25, 40
     ("cases", "trials", "rate_of"),
     [
         (50, 1, lambda draw: 0.9),
-        (20, 4, lambda draw: draw.betavariate(8, 2)),
+        (10, 4, lambda draw: draw.betavariate(8, 2)),
+        (20, 4, lambda draw: 0.97),
         (50, 4, lambda draw: draw.betavariate(2, 2)),
         (20, 8, lambda draw: 1.0 if draw.random() < 0.7 else draw.uniform(0.3, 0.9)),
     ],
-    ids=["one trial", "few trials", "many trials", "sure cases"],
+    ids=["one trial", "few trials", "hardly a failure", "many trials", "sure cases"],
 )
 def test_the_named_drop_is_found_four_times_of_five(
     cases: int, trials: int, rate_of: Callable[[random.Random], float], is_plan: bool
@@ -82,6 +84,13 @@ def test_more_of_everything_shows_less() -> None:
     usual = sizes[2]
     assert (smallest_drop(laws_of_rows(rows * 8), ALPHA, 0.95) or 1) > usual
     assert (smallest_drop(laws_of_rows(rows * 8), 0.01, POWER) or 1) > usual
+
+
+def test_each_further_case_shows_a_little_less() -> None:
+    """From 11 cases on, no drawn runs are behind the figure, whose chance would be seen from one size to the next."""
+    counts = [(4, 4), (4, 3), (4, 4), (4, 2)] * 5
+    sizes = [smallest_drop(laws_of_history(counts, cases, 4), ALPHA, POWER) or 1 for cases in range(11, 31)]
+    assert all(0.94 < after / before < 0.985 for before, after in pairwise(sizes))
 
 
 @pytest.mark.parametrize(("trials", "last"), [(1, MOST_SUMMED), (4, MOST_DRAWN // 4)])
