@@ -398,12 +398,7 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Caus
         if due:
             return "awaiting", score, said, _cause(due)
         return "error", score, f"no grader gave a verdict: {said}", ""
-    states: tuple[tuple[TrialState, GradeState], ...] = (
-        ("error", "unscored"),
-        ("failed", "fail"),
-        ("awaiting", "awaiting"),
-    )
-    for state, looked_for in states:
+    for state, looked_for in _STATES:
         found = [grade for grade in deciding if grade.state == looked_for]
         if found:
             return state, score, "; ".join(map(_said, found)), _cause(found)
