@@ -68,6 +68,20 @@ def test_what_is_captured_passes_until_the_answer_changes(project: Path) -> None
     assert "2 cases failed" in found
 
 
+def test_the_value_of_a_secret_is_not_captured_and_comes_from_the_environment_again(project: Path) -> None:
+    (project / "suite.yaml").write_text(SUITE.replace("Greet {{who}}", "Greet {{who}} with {{api_key}}"))
+    env = {"API_KEY": "open-sesame-7531"}
+    run = drive_run(project, env=env).run_name
+    succeed(project, "capture", run, "greets", "-o", "regression/new.yaml")
+    text = (project / "regression/new.yaml").read_text()
+    assert "with {{api_key}}" in text
+    assert "api_key:" not in text
+    assert "redacted" not in text + succeed(project, "show", run, "greets").out
+    assert "--var api_key=…" in drive(project, "run", "regression/new.yaml").err
+    again = drive(project, "run", "regression/new.yaml", env=env)
+    assert again.code == 0, again.both
+
+
 def test_a_captured_capability_is_a_regression_from_now_on(project: Path) -> None:
     suite = SUITE.replace("criticality: high}", "eval_type: capability, difficulty: hard}")
     (project / "suite.yaml").write_text(suite)

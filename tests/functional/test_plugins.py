@@ -52,6 +52,14 @@ def test_it_is_used_by_its_names(tmp_path: Path, site: Path) -> None:
     assert (unknown.code, "Did you mean 'noted'?" in unknown.err) == (2, True)
 
 
+def test_a_bug_ends_in_3_and_says_that_it_is_one(tmp_path: Path, site: Path) -> None:
+    with (site / "shouting.py").open("a") as code:
+        code.write("\nShelf.open = classmethod(lambda cls, *about, **more: 1 / 0)\n")
+    for words in (("runs",), ("runs", "--json")):
+        done = run(tmp_path, site, *COMMAND, *words, "--store", "shelf:top")
+        assert (done.code, "internal error: ZeroDivisionError: division by zero" in done.both) == (3, True), done.both
+
+
 def test_it_passes_the_contract_tests(tmp_path: Path, site: Path) -> None:
     done = run(
         tmp_path, site, sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", str(site / "test_shouting.py")

@@ -130,6 +130,8 @@ def test_no_canary_is_found_anywhere(tmp_path: Path, server: str) -> None:
         "dry": do("run", "suite.yaml", *given, "--target", literal, "--dry-run"),
         "error": do("run", "suite.yaml", *given, "--target", f"cmd:{CANARIES['DB_PASSWORD']}/nothing"),
         "error json": do("run", "suite.yaml", *given, "--target", f"{CANARIES['town']}", "--json"),
+        "unknown": do("show", CANARIES["SERVICE_KEY"]),
+        "unknown json": do("show", CANARIES["SERVICE_KEY"], "--json"),
         "runs": do("runs"),
     }
     assert surfaces["verbose"].code == 3, surfaces["verbose"].both

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from evalharness.errors import UsageError
 from evalharness.stats.beta import beta_quantile
@@ -45,7 +46,7 @@ def low_quantile(cases: Masses, tail: float) -> float:
     """The `tail` quantile of the random mean, one imagined case included; never above the mean itself.
 
     The imagined case weighs Σw²/Σw, so that all cases together count as (Σw)²/Σw² of its kind. The quantile lies
-    between 0 and the mean. The search uses the secant method, and bisects if a secant leaves the bracket.
+    between 0 and the mean.
     """
     mean = mean_of(cases)
     if mean <= 0:
@@ -53,6 +54,15 @@ def low_quantile(cases: Masses, tail: float) -> float:
     total = math.fsum(weight * times for (_, weight), times in cases.items())
     imagined = math.fsum(weight * weight * times for (_, weight), times in cases.items()) / total
     masses = _on_a_grid(cases) if sum(cases.values()) > _MOST_CASES else dict(sorted(cases.items()))
+    return _quantile_below(mean, tuple(masses.items()), imagined, tail)
+
+
+@lru_cache(maxsize=256)  # a report, its gate and its verification need the same quantiles; the grid bounds their size
+def _quantile_below(
+    mean: float, places: tuple[tuple[tuple[float, float], float], ...], imagined: float, tail: float
+) -> float:
+    """The search uses the secant method, and bisects if a secant leaves the bracket from 0 to the mean."""
+    masses = dict(places)
 
     def excess(rate: float) -> float:
         """How far the chance exceeds `tail`, on a scale on which the function is nearly linear."""

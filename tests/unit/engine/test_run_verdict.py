@@ -74,6 +74,7 @@ def test_what_stopped_a_run_that_was_finished_all_the_same_does_not_matter(stopp
         pytest.param(summary(failed=1, errors=1, awaiting=1, pending=1), "interrupted", 130, id="130 before 3, 1, 4"),
         pytest.param(summary(failed=1, errors=1, awaiting=1), "", 3, id="3 before 1 and 4"),
         pytest.param(summary(failed=1, errors=1, pending=1), "max failures", 3, id="3 before 1 when stopped"),
+        pytest.param(summary(passed=98, failed=1, errors=1), "", 3, id="3 before 1 for one case in error of many"),
         pytest.param(summary(failed=1, awaiting=1, pending=1), "time limit", 3, id="time limit before a failure"),
         pytest.param(summary(passed=1, failed=1, awaiting=1), "", 1, id="1 before 4"),
         pytest.param(summary(passed=1, awaiting=1), "", 4, id="4 before 0"),

@@ -11,7 +11,7 @@ from evalharness.reports.gate_words import metric_label
 from evalharness.reports.wording import baseline_text, harmless, money
 
 
-@pytest.mark.parametrize("order", ["\u202e", "\u2066", "\x1b[2J", "\x07"])
+@pytest.mark.parametrize("order", ["\u202e", "\u2066", "\x1b[2J", "\x07", "\x84", "\x9b2J", "\x9d0;title\x9c", "\x7f"])
 def test_what_a_terminal_would_obey_is_taken_out(order: str) -> None:
     assert harmless(f"a{order}b") == "ab"
 

@@ -191,6 +191,25 @@ class TestRetries:
             assert 0 <= min(pauses) < max(pauses) <= LONGEST_PAUSE_S
         assert max(pause_s(1, Random(seed)) for seed in range(50)) <= 0.5
 
+    def test_a_pause_comes_before_each_further_attempt(self) -> None:
+        """On a loop that records how long it is to wait, and does not wait."""
+        waited_s: list[float] = []
+        seeds: set[int] = set()
+
+        async def down(question: str, context: Any) -> None:
+            if not seeds:
+                loop = asyncio.get_running_loop()
+                later = loop.call_later
+                loop.call_later = lambda delay_s, *rest, **more: waited_s.append(delay_s) or later(0, *rest, **more)
+            seeds.add(context.seed)
+            raise TargetUnavailable("down")
+
+        [trial] = run_watched(suite_of(1, retries=2), down).trials
+        assert len(trial.attempts) == 3
+        [seed] = seeds
+        pauses = [pause_s(attempts, Random(f"{seed} {attempts}")) for attempts in (1, 2)]
+        assert [wait for wait in waited_s if wait in pauses] == pauses
+
 
 class TestStops:
     def test_stopping_leaves_the_rest_pending(self) -> None:
