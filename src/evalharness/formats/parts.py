@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.contracts.model import split_name
 from evalharness.domain.case import CaseFile
-from evalharness.domain.language_model import split_name
 from evalharness.domain.options import Options
 from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.specification import GraderSpec, TargetSpec
