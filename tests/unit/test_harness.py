@@ -282,7 +282,7 @@ class TestUsersModules:
         before = footprint()
         with Harness.open(":memory:", settings=Settings()) as harness:
             harness.call(plan_dry, RunRequest(suites=(str(file),)))
-            with pytest.raises(HarnessError, match=r"unknown name in .* 'nobody'"):
+            with pytest.raises(HarnessError, match=r"unknown function of .* 'nobody'"):
                 harness.run(suite_folder(tmp_path / "bob", "bob", "agent.py:nobody"))
             file.with_name("agent.py").write_text("import helper\ndef judge(context): ...\nraise ZeroDivisionError")
             with pytest.raises(HarnessError, match="ZeroDivisionError"):
