@@ -48,9 +48,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_expected_actual_and_every_check_are_shown(project: Path) -> None:
     out = succeed(project, "show", "first", "peru").out
-    assert "asked    Peru" in out
-    assert "expected exact: Lima" in out and "expected max_length: 20" in out
-    assert "answer   Cusco" in out
+    assert "asked     Peru" in out
+    assert "expected  exact: Lima" in out and "expected  max_length: 20" in out
+    assert "answer    Cusco" in out
     assert "✗ exact: fail 0.00" in out and "- Lima\n" in out and "+ Cusco\n" in out
     assert "✓ max_length: pass 1.00" in out
     assert "trials 1, 2: failed   same answer in 2 of 2 trials" in out
@@ -58,8 +58,8 @@ def test_expected_actual_and_every_check_are_shown(project: Path) -> None:
 
 def test_what_a_function_prints_is_kept_with_its_trial_and_passed_on(project: Path) -> None:
     out = succeed(project, "show", "first", "france").out
-    assert "stdout   thinking about France\n" in out
-    assert "stderr   to stderr of France\n" in out and "INFO:root:logged France" in out
+    assert "stdout    thinking about France\n" in out
+    assert "stderr    to stderr of France\n" in out and "INFO:root:logged France" in out
     assert "Peru" not in out, "each trial has its own"
     run = drive(project, "run", "suite.yaml", "--only", "france", "--store", "other.db")
     assert run.err.count("thinking about France") == 2, "it still reaches the terminal"
@@ -68,13 +68,13 @@ def test_what_a_function_prints_is_kept_with_its_trial_and_passed_on(project: Pa
 def test_what_an_async_function_prints_is_kept(project: Path) -> None:
     drive(project, "run", "suite.yaml", "--target", "agent.py:later", "--only", "france,peru", "--store", "async.db")
     out = succeed(project, "show", "peru", "--store", "async.db").out
-    assert "stdout   async Peru\n" in out and "async France" not in out
+    assert "stdout    async Peru\n" in out and "async France" not in out
 
 
 def test_the_streams_of_a_command_are_kept(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml="name: c\ntest_cases: [{id: a, input: hi, expected: ho}]\n", pyproject_toml="")
     drive(tmp_path, "run", "suite.yaml", "--target", "cmd:sh -c 'echo ho; echo careful >&2'")
-    assert "stderr   careful\n" in succeed(tmp_path, "show", "a").out
+    assert "stderr    careful\n" in succeed(tmp_path, "show", "a").out
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_secrets_in_a_stack_trace_and_in_what_was_printed_are_redacted(tmp_path:
     write(tmp_path, agent_py=agent, suite_yaml=suite, pyproject_toml="")
     drive(tmp_path, "run", "suite.yaml", "--var", "who=swordfish-12345")
     out = succeed(tmp_path, "show", "a").out
-    assert "Traceback" in out and "stdout   key [redacted" in out
+    assert "Traceback" in out and "stdout    key [redacted" in out
     assert "swordfish" not in out
 
 

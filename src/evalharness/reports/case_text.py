@@ -22,7 +22,7 @@ from evalharness.reports.screen import MARKS, Screen
 from evalharness.reports.wording import duration, history_text, money, verdict_words
 from evalharness.values.json_value import Json
 
-LABEL = 11
+LABEL = 12
 """Columns of a label, so that the texts beside labels begin below each other."""
 LONGEST_TEXT = 100_000
 MOST_DIFFERENCES = 40

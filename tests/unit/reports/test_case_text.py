@@ -32,12 +32,12 @@ def page_of(attempt: Attempt) -> str:
     [(None, "ls()"), ({}, "ls()"), ({"a": 1}, 'ls({"a":1})'), ("raw", "ls(raw)"), ([], "ls([])"), (0, "ls(0)")],
 )
 def test_a_call_is_shown_with_its_arguments_if_it_has_any(arguments: Any, call: str) -> None:
-    assert f"tool     {call} → ok\n" in shown(ToolCall(name="ls", arguments=arguments, result="ok"))
+    assert f"tool      {call} → ok\n" in shown(ToolCall(name="ls", arguments=arguments, result="ok"))
 
 
 @pytest.mark.parametrize(("result", "told"), [(None, "ls() ✗ refused"), ("half", "ls() → half ✗ refused")])
 def test_a_failed_call_is_distinguished_from_its_error(result: str | None, told: str) -> None:
-    assert f"tool     {told}\n" in shown(ToolCall(name="ls", result=result, error="refused"))
+    assert f"tool      {told}\n" in shown(ToolCall(name="ls", result=result, error="refused"))
 
 
 def test_no_line_of_a_grades_reason_passes_for_a_line_of_ours() -> None:
