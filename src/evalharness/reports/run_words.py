@@ -114,11 +114,6 @@ def _waiting(judge: str, answered: int, heard: str) -> str:
 # What to do next.
 
 
-def _errors(trials: int, may_go_on: bool, reason: str) -> str:
-    then = ", then resume the run" if may_go_on else ""
-    return f"fix what stopped {count(trials, 'trial')} from being judged{then}: {reason}"
-
-
 def _over_limit(number: int, limit: str) -> str:
     over = f"{'goes' if number == 1 else 'go'} over the {limit.replace('_', ' ')} limit"
     return f"{count(number, 'case')} {over}: make the target leaner, or raise the limit"
@@ -235,7 +230,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "calibration.in_cache": "verdicts so far are in the cache, and not paid for again",
         "calibration.waiting": _waiting,
-        "advice.errors": _errors,
+        "advice.errors": "fix what kept {trials} of the trials from being judged: {reason}",
         "advice.over_limit": _over_limit,
         "advice.alike": "{number:,} cases fail alike, so one cause may explain them all: {reason}",
         "advice.never_passes": _never_passes,

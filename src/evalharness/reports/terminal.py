@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import IO, ClassVar
 
-from pydantic import ValidationError
-
-from evalharness import registry
 from evalharness.contracts.reporter import Reporter
 from evalharness.domain.comparison import asked_at_once
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.options import Options
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report, TrialCounts
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
-from evalharness.errors import UsageError
 from evalharness.reports.case_findings import advice, flaky, items, selftested
 from evalharness.reports.figures import figures
 from evalharness.reports.gate_text import GateReport
+from evalharness.reports.next_steps import next_steps
 from evalharness.reports.screen import Part, Screen, screen_on
-from evalharness.reports.wording import history_text, naming, with_interval
+from evalharness.reports.wording import history_text, with_interval
 from evalharness.reports.words import say
 
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta"} | dict.fromkeys(
@@ -54,7 +49,8 @@ class _Writer:
         for run, report in runs:
             self._run(run, report)
             if self._with_next_step:
-                self._screen.line("next", next_step(run, report, self._screen.command, self._store))
+                for step in next_steps(run, report, self._screen.command, self._store):
+                    self._screen.line(*step)
         if len(runs) > 1:
             self._side_by_side(runs)
 
@@ -78,7 +74,7 @@ class _Writer:
         if hidden > 0:
             self._screen.say(f"  … and {count(hidden, 'more case')}")
         self._unjudged(report)
-        self._awaited(run, report)
+        self._awaited(report)
         for line in (*advice(report), *selftested(report)):
             self._screen.line(*line)
         reasons = "; ".join(say(found) for found in (report.why, report.not_graded) if found)
@@ -107,15 +103,13 @@ class _Writer:
         if len(reasons) > FIRST_FAILURES:
             self._screen.say(f"  … and {count(len(reasons) - FIRST_FAILURES, 'more reason')}")
 
-    def _awaited(self, run: Run, report: Report) -> None:
+    def _awaited(self, report: Report) -> None:
         if not report.summary.trials.awaiting:
             return
-        if "model" in report.awaited and self._store != ":memory:" and not _larger_cap(run, report):
-            judge = "" if names_judges(run) else " --judge-model M"
-            command = f"{self._screen.command} regrade {shlex.quote(run.name)}{judge}{naming(self._store)}"
-            self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
+        if "model" in report.awaited:
+            self._screen.line("awaiting", "a model's grade is pending")
         if "human" in report.awaited:
-            self._screen.line("awaiting", "a person's grade is due")
+            self._screen.line("awaiting", "a person's grade is pending")
 
     def _side_by_side(self, runs: Sequence[tuple[Run, Report]]) -> None:
         rates = ("pass rate", "95 % interval", "score", "95 % interval")
@@ -163,51 +157,3 @@ def states_text(trials: TrialCounts) -> str:
     """`9 planned = 7 passed + 2 failed`: always adds up."""
     parts = [f"{number:,} {state}" for state, number in trials if state != "planned" and number]
     return f"{trials.planned:,} planned = {' + '.join(parts) or 'none'}"
-
-
-def next_step(run: Run, report: Report, command: str, store: str | None = None) -> str:
-    """The command to type now, ready to be copied."""
-    if store == ":memory:":
-        return "nothing was kept (--store :memory:); run without it to look into the answers"
-    name, named = shlex.quote(run.name), naming(store)
-    cap = _larger_cap(run, report)
-    judged_by = f" --judge-model {shlex.quote(run.options.judge_model)}" if run.options.judge_model else ""
-    regrade = f"{command} regrade {run.regrade_of}{judged_by}{cap}{named}" if run.regrade_of else ""
-    resume = f"{command} resume {shlex.quote(run.regrade_of or run.name)}{cap}{named}"
-    if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        return f"{resume}; {regrade}" if regrade else resume
-    if cap:  # then grades are outstanding
-        return regrade or resume
-    if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
-        return "fix the cause, then run the suite again: a sequential run that was decided is not continued"
-    if report.verdict == "INVALID" and report.summary.trials.error:
-        judge = f"; with another judge: {command} regrade {name} --judge-model M{named}" if report.judging else ""
-        return f"fix the cause, then: {regrade or f'{command} resume {name}{named}'}{judge}"
-    case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
-    return f"{command} show {name}{case}{named}"
-
-
-def _larger_cap(run: Run, report: Report) -> str:
-    """A run that has spent all it may needs a larger budget to go on."""
-    if report.why is None or report.why.code != "run.spend_cap":
-        return ""
-    return " --max-cost USD" if run.options.max_cost_usd or run.suite.config.max_cost_usd else " --max-tokens N"
-
-
-def names_judges(run: Run) -> bool:
-    """Whether its suite says who judges, wherever a model does."""
-    return bool(run.suite.config.judge_model) or all(options.named_judges for options in _judges_of(run))
-
-
-def _judges_of(run: Run) -> Iterator[Options]:
-    """The options of the model graders that a run's cases have, inside other graders too."""
-    specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
-    while specs:
-        spec = specs.pop()
-        try:
-            options = registry.parse_options("grader", spec)
-            if registry.load("grader", spec.kind).type == "model":
-                yield options
-        except (UsageError, ValidationError):  # an old run is shown whatever has become of its graders
-            continue
-        specs.extend(options.parts)
