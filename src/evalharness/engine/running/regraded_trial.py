@@ -125,12 +125,11 @@ def judge_states(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]
 
 
 def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCase]) -> bool:
-    """Whether a judge has scored what nobody would judge now."""
-    idle = {id_ for id_, plan in planned.items() if any(_has_idle_judge(grader) for _, grader in plan.graders)}
+    """Whether a judge has scored what nobody would judge now. Grades of code do not name their type."""
     return any(
         _has_scored(_has_idle_judge, grader, grade)
-        for outcome in (outcomes if idle else ())
-        if outcome.case_id in idle
+        for outcome in outcomes
+        if '"type"' in outcome.grades and outcome.case_id in planned
         for (_, grader), grade in zip(planned[outcome.case_id].graders, json.loads(outcome.grades), strict=False)
     )
 
