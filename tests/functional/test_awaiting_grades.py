@@ -23,14 +23,14 @@ def test_a_model_that_has_to_grade_is_asked_for(tmp_path: Path) -> None:
     name = re.search(r"UNDECIDED .* run (\S+) \(eval-", done.out)
     assert done.code == 4
     assert name is not None
-    assert re.search(rf"grade them with: .* regrade {name[1]} --judge-model M$", done.out, re.MULTILINE)
+    assert re.search(rf"^grade +.* regrade {name[1]} --judge-model PROVIDER/MODEL$", done.out, re.MULTILINE)
     assert "a person's" not in done.out
 
 
 def test_a_person_who_has_to_grade_is_asked_for(tmp_path: Path) -> None:
     done = run(tmp_path, RATED, SURE)
     assert done.code == 4
-    assert "a person's grade is due" in done.out
+    assert "a person's grade is pending" in done.out
     assert "--judge-model" not in done.out
 
 

@@ -38,7 +38,7 @@ def test_the_verdict_summarises_everything(project: Path) -> None:
     assert "FAILED peru  2 failed\n      exact: expected 'Lima', got 'Cusco'" in done.out
     name = re.search(r"^FAILED  1 case failed  run ([a-z]+-[a-z]+-\d+) \(eval-\d{8}-\d{6}-\w+\)$", done.out, re.M)
     assert name, done.out
-    command = line_of(done, "next").split("eval-harness ")[1].split()
+    command = line_of(done, "look").split("eval-harness ")[1].split()
     assert command == ["show", name[1], "peru"]
     assert "Cusco" in drive(project, *command).out
     assert "\x1b" not in done.both
@@ -94,7 +94,7 @@ def test_variants_are_shown_side_by_side_and_the_worst_decides(project: Path) ->
     assert re.search(r"capitals +broken +0 of 3 +– .* 3 +INVALID", table)
     assert re.search(r"^peru +passed +failed +error", table, re.M)
     assert "no route" in done.out
-    assert "fix the cause, then: eval-harness resume" in done.out
+    assert re.search(r"^resume +eval-harness resume [a-z]+-[a-z]+-\d+$", done.out, re.M)
 
 
 def test_exit_codes(project: Path) -> None:
@@ -155,7 +155,7 @@ def answer(country):
     assert "6 planned = 2 passed + 4 pending" in done.out
     assert "INTERRUPTED" in done.out
     assert "Traceback" not in done.both
-    command = line_of(done, "next").split("eval-harness ")[1]
+    command = line_of(done, "resume").split("eval-harness ")[1]
     assert re.fullmatch(r"resume [a-z]+-[a-z]+-\d+", command)
     assert "2 passed 4 pending" in drive(project, "runs").out
 
@@ -176,12 +176,12 @@ def test_where_runs_are_kept(project: Path) -> None:
 
     named = drive(inner, "run", suite, *oracle, "--store", "my runs.db")
     assert (inner / "my runs.db").is_file()
-    assert "--store 'my runs.db'" in line_of(named, "next")
+    assert "--store 'my runs.db'" in line_of(named, "look")
 
     before = sorted(project.rglob("*"))
     kept_nowhere = drive(inner, "run", suite, *oracle, "--store", ":memory:")
     assert kept_nowhere.code == 0
-    assert "nothing was kept" in line_of(kept_nowhere, "next")
+    assert "nothing was kept" in line_of(kept_nowhere, "note")
     assert sorted(project.rglob("*")) == before
 
 
@@ -225,7 +225,7 @@ def answer(country):
     assert re.search(r"^failed +france #1  exact: expected 'Paris', got .*France", done.out, re.M)
     assert re.search(r"^ +exact: fail 0\.00  expected 'Paris', got .*\n +output: France$", done.out, re.M)
     assert "the target raised ValueError: red gone" in done.out
-    shown = drive(project, "show", line_of(done, "next").split()[3], "peru")
+    shown = drive(project, "show", line_of(done, "look").split()[3], "peru")
     for text in (done.both, shown.both):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
     assert "red" in shown.out

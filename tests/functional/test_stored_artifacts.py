@@ -280,7 +280,7 @@ def test_a_scorer_is_shown_to_measure_and_a_judge_that_is_off_to_be_off(tmp_path
     ]
     write(tmp_path, dataset_json=dataset("one", target="echo", scorers=scorers))
     done = drive(tmp_path, "run", "dataset.json", "--verbose")
-    shown = drive(tmp_path, "show", line_of(done, "next").split()[3], "one")
+    shown = drive(tmp_path, "show", line_of(done, "look").split()[3], "one")
     for text in (done.out, shown.out):
         assert "assertions: fail 0.00" in text
         assert "cost: scored 1.00" in text

@@ -48,7 +48,11 @@ def mark_of(failure: Failure) -> str:
 
 def not_passing(report: Report) -> list[Failure]:
     """Failed ones first, then flaky ones, then errors; each in the suite's order."""
-    return sorted([*report.failures, *flaky_passes(report)], key=lambda failure: ORDER.index(mark_of(failure)))
+    return sorted([*report.failures, *flaky_passes(report)], key=listed_first)
+
+
+def listed_first(failure: Failure) -> int:
+    return ORDER.index(mark_of(failure))
 
 
 class CaseLines:
