@@ -64,8 +64,8 @@ class _Writer:
         if with_header and each.run is not None:
             self._screen.say(*header(each.run))
         self._screen.say()
-        CaseLines(self._screen, each, self._verbosity).show()
-        self._screen.say()
+        if CaseLines(self._screen, each, self._verbosity).show():
+            self._screen.say()
         verbose = self._verbosity > 0
         for line in figures(each.report, verbose=verbose):
             self._screen.line(*line, width=FIGURES_WIDTH)
