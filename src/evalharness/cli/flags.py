@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import click
@@ -125,6 +126,45 @@ save_sessions_option = option(
     heading=OUTPUT,
     help="Write sessions and results of each run into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
 )
+
+
+class _Times(click.types.IntParamType):
+    """How often a flag is given; as a variable, a number or yes or no."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_number = isinstance(value, int) or str(value).isdecimal()
+        return int(value) if is_number else int(click.BOOL.convert(value, param, ctx))
+
+
+def verbosity_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-v, -vv and -q, given to the command as one number, `verbosity`."""
+
+    @wraps(command)
+    def with_verbosity(*words: Any, verbose: int, quiet: bool, **flags: Any) -> Any:
+        return command(*words, verbosity=_verbosity(verbose, quiet=quiet), **flags)
+
+    more = option(
+        "-v",
+        "--verbose",
+        count=True,
+        type=_Times(),
+        heading=OUTPUT,
+        help="Also methods, details and every trial that did not pass; -vv: every trial.",
+    )
+    less = option("-q", "--quiet", is_flag=True, heading=OUTPUT, help="Print the verdict alone.")
+    wrapped: Callable[..., Any] = more(less(with_verbosity))
+    return wrapped
+
+
+def _verbosity(verbose: int, *, quiet: bool) -> int:
+    """A flag of the command line wins over a variable."""
+    source = click.get_current_context().get_parameter_source
+    if quiet and verbose and source("quiet") is source("verbose"):
+        raise click.UsageError("-q and -v cannot be used together; choose one")
+    is_quiet = quiet and not (verbose and source("verbose") is ParameterSource.COMMANDLINE)
+    return -1 if is_quiet else min(verbose, 2)
+
+
 store_option = option(
     "--store", metavar="FILE", help="Where runs are stored.  [default: .evalharness/store.db of the project]"
 )

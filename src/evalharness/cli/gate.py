@@ -17,6 +17,7 @@ from evalharness.cli.flags import (
     gate_overrides,
     json_option,
     store_option,
+    verbosity_options,
 )
 from evalharness.cli.references import RUN
 
@@ -26,6 +27,7 @@ from evalharness.cli.references import RUN
 @gate_options
 @gate_output_option
 @store_option
+@verbosity_options
 @json_option
 @debug_option
 def command(run: str, **flags: Any) -> int:
@@ -55,5 +57,5 @@ def command(run: str, **flags: Any) -> int:
             shown = with_texts(report, include=kept)
             print(harness.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
         else:
-            GateReport(screen_on(sys.stdout, harness.redact)).show(report)
+            GateReport(screen_on(sys.stdout, harness.redact), flags["verbosity"]).show(report)
     return report.exit_code

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalharness.cli.command import OUTPUT, SELECTION, Command
+from evalharness.cli.command import SELECTION, Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -28,6 +28,7 @@ from evalharness.cli.flags import (
     selection_options,
     store_option,
     var_option,
+    verbosity_options,
 )
 from evalharness.cli.references import RUN
 
@@ -60,7 +61,7 @@ from evalharness.cli.references import RUN
 @env_option
 @var_option
 @store_option
-@option("--verbose", is_flag=True, heading=OUTPUT, help="Show each trial with its grades, reasons and output.")
+@verbosity_options
 @save_sessions_option
 @output_option
 @json_option

@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from evalharness.cli.command import OUTPUT, Command
+from evalharness.cli.command import Command
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
     env_option,
     json_option,
-    option,
     output_option,
     save_sessions_option,
     spending_options,
     spending_wishes,
     store_option,
     var_option,
+    verbosity_options,
 )
 from evalharness.cli.references import RUN
 
@@ -30,7 +30,7 @@ from evalharness.cli.references import RUN
 @env_option
 @var_option
 @store_option
-@option("--verbose", is_flag=True, heading=OUTPUT, help="Show each trial with its grades, reasons and output.")
+@verbosity_options
 @save_sessions_option
 @output_option
 @json_option

@@ -32,6 +32,7 @@ from evalharness.cli.flags import (
     selection_options,
     store_option,
     var_option,
+    verbosity_options,
 )
 from evalharness.cli.numbers import Integer, Integers, Number, Points
 from evalharness.cli.references import SUITE, RunReference
@@ -145,7 +146,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 @option(
     "--run-name", callback=_given_name, metavar="NAME", heading=OUTPUT, help="Name of the run.  [default: a new one]"
 )
-@option("--verbose", is_flag=True, heading=OUTPUT, help="Show each trial with its grades, reasons and output.")
+@verbosity_options
 @output_option
 @save_sessions_option
 @json_option

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalharness.cli.command import Command
-from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.flags import debug_option, json_option, option, store_option, verbosity_options
 from evalharness.cli.references import RUN
 
 
@@ -17,9 +17,10 @@ from evalharness.cli.references import RUN
 @click.argument("words", nargs=-1, type=RUN, metavar="[RUN] [CASE]...")
 @option("--failed", is_flag=True, help="All cases of RUN that failed, are flaky or ended in error.")
 @store_option
+@verbosity_options
 @json_option
 @debug_option
-def command(words: tuple[str, ...], failed: bool, store: str | None, as_json: bool) -> int:
+def command(words: tuple[str, ...], failed: bool, store: str | None, as_json: bool, verbosity: int) -> int:
     """Show RUN again, or everything about some of its cases: answers, checks, printed output, stack traces.
 
     RUN and CASE are ids or names. Without RUN, the newest run is meant.
@@ -34,13 +35,14 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, as_json: bo
         if failed:
             names = tuple(line.case_id for line in harness.call(case_lines, run) if line.is_failure)
         elif not names:
-            _show_run(harness, run, harness.call(case_lines, run), store, as_json=as_json)
+            _show_run(harness, run, store, as_json=as_json, verbosity=verbosity)
             return 0
         _show_cases(run, harness.call(show_cases, run, names), as_json=as_json, several=failed or len(names) > 1)
     return 0
 
 
-def _show_run(harness: Any, run: Any, lines: Any, store: str | None, *, as_json: bool) -> None:
+def _show_run(harness: Any, run: Any, store: str | None, *, as_json: bool, verbosity: int) -> None:
+    from evalharness.actions.show_run import case_lines
     from evalharness.cli.stdout import command_name, is_live, screen_on
     from evalharness.domain.reported_run import Presentation
     from evalharness.reports.case_text import CaseReport
@@ -50,8 +52,10 @@ def _show_run(harness: Any, run: Any, lines: Any, store: str | None, *, as_json:
     if as_json:
         print_report("json", [reported], sys.stdout, Presentation())
         return
-    CaseReport(screen_on(sys.stdout)).list_cases(lines)
-    print_report("terminal", [reported], sys.stdout, Presentation(str, command_name(), store, is_live(sys.stdout)))
+    if verbosity > 0:
+        CaseReport(screen_on(sys.stdout)).list_cases(harness.call(case_lines, run))
+    presentation = Presentation(str, command_name(), store, is_live(sys.stdout), verbosity=verbosity)
+    print_report("terminal", [reported], sys.stdout, presentation)
 
 
 def _show_cases(run: Any, found: Any, *, as_json: bool, several: bool) -> None:

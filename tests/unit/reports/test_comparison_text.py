@@ -102,7 +102,7 @@ def test_times_and_costs_are_reported_in_their_units() -> None:
     lines = shown(compared(old, new))
     assert line(lines, "latency").startswith("1.4 s → 1.9 s   +37 %   95 % interval +")
     assert line(lines, "latency").endswith("(clearly worse; for information only)")
-    assert line(lines, "cost").startswith("$0.0100 → $0.0100   0 %")
+    assert line(lines, "cost").startswith("$0.01 → $0.01   0 %")
 
 
 def test_a_loss_of_everything_is_not_said_to_be_no_drop() -> None:
@@ -338,7 +338,7 @@ def test_a_rise_from_nothing_is_reported_first(before: list[float], now: list[fl
 
 def test_a_fall_to_nothing_is_counted() -> None:
     old, new = (report(*alike(3, 1, 1, cost_usd=cost), *alike(6, 1, 1, first=3, cost_usd=0.01)) for cost in (0.01, 0.0))
-    told = "$0.0100 → $0.0100   fell to 0 in 3 of 9 cases; in the others 0 %   95 %"
+    told = "$0.01 → $0.01   fell to 0 in 3 of 9 cases; in the others 0 %   95 %"
     assert line(shown(compared(old, new)), "cost").startswith(told)
 
 
@@ -348,5 +348,5 @@ def test_a_ratio_beyond_all_measure_is_reported_in_words() -> None:
     found = compared(old, new, metrics=("cost",))
     assert say(found.why).startswith("answers cost over 100,000 % more than before")
     told = line(shown(found), "cost")
-    assert told.startswith("$0.000000001 → $3162.28   over +100,000 %   95 % interval over +100,000 to over +100,000 %")
+    assert told.startswith("$0.000000001 → $3,200   over +100,000 %   95 % interval over +100,000 to over +100,000 %")
     assert "shows rises from over 100,000 % on" in baseline_basis(found)
