@@ -64,6 +64,8 @@ class Difference(Record):
     method: str = ""
     interval_method: str = ""
     interval_formula: str = ""
+    limited_by: Literal["", "cases", "trials", "clusters", "runs"] = ""
+    """What more of would let it show smaller losses: `trials` is cases or trials, `runs` is runs of the baseline."""
     these_cases: tuple[float, float] | None = None
     """An interval for the compared cases alone, at level 1 − 2·alpha: 0 is outside just where the test finds a change.
 
@@ -87,6 +89,21 @@ class Difference(Record):
     gated: bool = False
     verdict: Change = "INCONCLUSIVE"
     why: MaybeFinding = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_limit(cls, written: Any) -> Any:
+        """Earlier reports say in the words of their methods alone what limits them."""
+        if not isinstance(written, Mapping) or "limited_by" in written or not written.get("n_cases"):
+            return written
+        method, interval_method = str(written.get("method")), str(written.get("interval_method"))
+        is_rate = written.get("metric") in ("pass_rate", "critical")
+        limited_by = "trials" if is_rate and not method.startswith("sign-flip") else "cases"
+        if "cluster" in interval_method:
+            limited_by = "clusters"
+        if is_rate and "Student's t of one run" in method:
+            limited_by = "runs"
+        return {**written, "limited_by": limited_by}
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from evalharness.domain.record import Record
 from evalharness.stats.thresholds import LEVEL
 
+EARLIER_METHOD = "clustered Wilson"
+"""Of intervals over cases, in reports of earlier versions."""
+
 
 class Measurement(Record):
     value: float
@@ -17,6 +20,11 @@ class Measurement(Record):
     n_eff: float | None = None
     lacking: int = 0
     """Of a score or a cost: judged trials that have none, or whose score lacks what one of their graders should say."""
+
+    @property
+    def is_of_earlier_version(self) -> bool:
+        """Whether its interval is one that is no longer made, so that it cannot be computed again."""
+        return self.method.startswith(EARLIER_METHOD)
 
     @property
     def half_width(self) -> float | None:

@@ -263,11 +263,10 @@ def _shows(found: Difference) -> str:
     is_rate = found.metric in ("pass_rate", "critical")
     if is_rate and not found.old:
         return f"{none}: no trial passed before"
-    if is_rate and "Student's t of one run" in found.method:
+    if found.limited_by == "runs":
         return f"{none}: the runs of the baseline vary too much, more of them would help"
-    units = "clusters" if "cluster" in found.interval_method else "cases"
-    helped_by_trials = is_rate and units == "cases" and not found.method.startswith("sign-flip")
-    more = "cases or trials" if helped_by_trials else units
+    units = "clusters" if found.limited_by == "clusters" else "cases"
+    more = "cases or trials" if found.limited_by == "trials" else units
     if found.unit == "points" and found.value <= -1 + SAME:
         return f"too few {units} to tell this from chance, more {more} would help"
     if found.unit == "points":

@@ -201,14 +201,15 @@ def wider(found: PairedDifference, spread: RunSpread | None, span: float = 1.0) 
     if spread is None:
         return found
     two_sided, one_sided = spread.margin((1 + found.level) / 2), spread.margin(found.level)
-    low, high = min(found.low, found.mean - two_sided), max(found.high, found.mean + two_sided)
-    bound = min(found.lower_bound, found.mean - one_sided)
+    low = max(-span, min(found.low, found.mean - two_sided))
+    high = min(span, max(found.high, found.mean + two_sided))
+    bound = max(-span, min(found.lower_bound, found.mean - one_sided))
     is_wider = low < found.low or high > found.high
     return replace(
         found,
-        low=max(-span, low),
-        high=min(span, high),
-        lower_bound=max(-span, bound),
+        low=low,
+        high=high,
+        lower_bound=bound,
         method=f"Student's t over {spread.runs} runs, wider than {found.method}" if is_wider else found.method,
     )
 

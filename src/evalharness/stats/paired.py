@@ -50,7 +50,12 @@ def mcnemar_exact(b: int, c: int) -> PValues:
 
 
 def paired_difference(
-    differences: Sequence[float], level: float = LEVEL, weights: Sequence[float] | None = None, span: float = 1.0
+    differences: Sequence[float],
+    level: float = LEVEL,
+    weights: Sequence[float] | None = None,
+    span: float = 1.0,
+    *,
+    of_clusters: bool = False,
 ) -> PairedDifference | None:
     """The mean of one difference per case with Student's interval; None without cases.
 
@@ -61,6 +66,7 @@ def paired_difference(
     Without a limited scale, it is relative to 1 or to that difference, whichever is larger. A single case rules out
     nothing. On a limited scale, Student's margin is never narrower than this, so that one case that differs does not
     make the others look more certain. Cases of unequal weights count as correspondingly fewer cases of equal weight.
+    With `of_clusters`, each difference is that of a cluster of cases, and `method` and `formula` say so.
     """
     if not 0 < level < 1:
         raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
@@ -71,26 +77,31 @@ def paired_difference(
         return None
     cases = len(differences)
     mean, squared_error, as_many = _mean_and_squared_error(differences, _scaled(weights, cases))
-    formula = f"1 - (1 - level)^(1/{'cases' if math.isclose(as_many, cases) else 'cases of equal weight'})"
+    units = "clusters" if of_clusters else "cases"
+    formula = f"1 - (1 - level)^(1/{units if math.isclose(as_many, cases) else f'{units} of equal weight'})"
+    number = f", over {cases:,} clusters" if of_clusters else ""
     if cases == 1:
         two_sided = one_sided = 2 * span
-        method = "all that is possible (a single case says nothing about others)"
+        single = "one cluster only" if of_clusters else "a single case"
+        method, formula = f"all that is possible ({single} says nothing about others)", ""
     elif squared_error * cases <= _NO_VARIANCE * max(1.0, mean * mean):
         two_sided = one_sided = left_open(as_many, level) * (span if math.isfinite(span) else max(1.0, abs(mean)))
-        method = "margin of equal differences"
+        method = f"margin of equal differences{number}"
     else:
         error = math.sqrt(squared_error)
         two_sided = error * student_t_quantile((1 + level) / 2, cases - 1)
         one_sided = error * student_t_quantile(level, cases - 1)
-        method = "Student's t over cases"
+        method = f"Student's t over {cases:,} clusters" if of_clusters else "Student's t over cases"
         least = left_open(as_many, level) * span if math.isfinite(span) else 0.0
         if one_sided < least:
-            by_margin = "least margin of so few cases"
-            is_wider = two_sided < least
-            method = f"{by_margin}, wider than Student's t" if is_wider else f"{method} (one-sided bound: {by_margin})"
+            margin = f"least margin of so few {units}"
+            bound = f"{method} (one-sided bound: {margin})"
+            method = f"{margin}, wider than Student's t{number}" if two_sided < least else bound
             two_sided, one_sided = max(two_sided, least), least
+        else:
+            formula = ""
     low, high, lower_bound = (min(span, max(-span, mean + margin)) for margin in (-two_sided, two_sided, -one_sided))
-    return PairedDifference(mean, low, high, lower_bound, level, method, cases, formula if "margin" in method else "")
+    return PairedDifference(mean, low, high, lower_bound, level, method, cases, formula)
 
 
 def left_open(cases: float, level: float) -> float:

@@ -138,7 +138,11 @@ def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:
         (alike(20, 1, 0), "no drop can be detected: no trial passed before"),
         (
             [case(f"c{n}", 1, 1, cluster=f"k{n % 4}") for n in range(20)],
-            f"{NOT_EVEN}: too few clusters that could get worse, more",
+            f"{NOT_EVEN}: too few clusters that could get worse, more clusters would help",
+        ),
+        (
+            [case(f"c{n}", 1, 1, weight=1.0 + n) for n in range(4)],
+            f"{NOT_EVEN}: too few cases that could get worse, more cases would help",
         ),
     ],
 )
@@ -149,6 +153,13 @@ def test_a_comparison_too_small_to_show_a_loss_says_why_instead_of_a_size(cases:
     assert f"INCONCLUSIVE: {never}" in baseline_line(few)
     assert never not in baseline_basis(few), "once is enough"
     assert any(f"; {never}" in each for each in shown(few))
+
+
+def test_a_baseline_whose_runs_vary_too_much_asks_for_more_of_them() -> None:
+    olds = [report(*alike(20, 1, passed), name=f"calm-cedar-00{passed}") for passed in (0, 1)]
+    found = compare([*olds, olds[0]], olds[1], RegressionRule())
+    never = "no drop can be detected: the runs of the baseline vary too much, more of them would help"
+    assert any(never in each for each in shown(found))
 
 
 def test_a_time_of_too_few_cases_shows_no_rise() -> None:

@@ -110,23 +110,27 @@ def pass_rates_differ(
     before, now = [c / n for n, c, _, _ in rows], [c / n for _, _, n, c in rows]
     observed = observed_in(pairs, list(map(sub, now, before)), weights)
     size: Trials | Figures
-    if len(observed.values) < len(pairs) or observed.weights is not None:
+    is_by_trials = len(observed.values) == len(pairs) and observed.weights is None
+    if is_by_trials:
+        tested, size, least = stratified_exact(rows), Trials(rows), _smallest_p(rows)
+    else:
         tested, size = sign_flip(observed.steps), observed.figures(_least_trials(pairs))
         least = 0.5 ** sum(rate > 0 for rate in observed_in(pairs, before, weights).values)
-    else:
-        tested, size, least = stratified_exact(rows), Trials(rows), _smallest_p(rows)
-    found = _interval(observed, rule)
+    found = _interval(observed, pairs, rule)
     spread = _spread_of_passes(pairs, runs)
     if spread is not None:
         spread = spread.of_size(times)
         tested, found = larger(tested, one_more_run(spread)), wider(found, spread)
         least = max(least, smallest_p_between(spread))
+    fields = _difference_fields(pairs, found, tested)
+    if spread is not None or is_by_trials:
+        fields["limited_by"] = "trials" if spread is None else "runs"
     return Evidence(
         Difference(
             metric=metric,
             old=weighted_mean(zip(before, weights, strict=True)),
             new=weighted_mean(zip(now, weights, strict=True)),
-            **_difference_fields(pairs, found, tested),
+            **fields,
         ),
         least,
         size,
@@ -186,13 +190,14 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (
     if not scored:
         return _missing_scores(unstated) if unstated else None
     weights = [pair.new.weight for pair, _, _ in scored]
-    observed = observed_in([pair for pair, _, _ in scored], [_step(old, new) for _, old, new in scored], weights)
-    before = observed_in([pair for pair, _, _ in scored], [old for _, old, _ in scored], weights).values
-    found = _interval(observed, rule)
+    known = [pair for pair, _, _ in scored]
+    observed = observed_in(known, [_step(old, new) for _, old, new in scored], weights)
+    before = observed_in(known, [old for _, old, _ in scored], weights).values
+    found = _interval(observed, known, rule)
     tested = sign_flip(observed.steps)
     least = 0.5 ** sum(score > 0 for score in before)
     says_more = _say_more_than_passes(pairs, runs)
-    spread = _spread_of_figures([pair for pair, _, _ in scored], runs, attrgetter("whole_score"), weights)
+    spread = _spread_of_figures(known, runs, attrgetter("whole_score"), weights)
     if spread is not None:
         tested, found = larger(tested, one_more_run(spread)), wider(found, spread)
         least = max(least, smallest_p_between(spread))
@@ -202,7 +207,7 @@ def scores_differ(pairs: Sequence[Pair], rule: RegressionRule, runs: OldRuns = (
             old=weighted_mean((old, weight) for (_, old, _), weight in zip(scored, weights, strict=True)),
             new=weighted_mean((new, weight) for (_, _, new), weight in zip(scored, weights, strict=True)),
             incomparable=tuple(pair.new.case_id for pair in unstated),
-            **_difference_fields([pair for pair, _, _ in scored], found, tested),
+            **_difference_fields(known, found, tested),
         ),
         least,
         observed.figures(math.inf if says_more else _least_trials(pairs)),
@@ -268,7 +273,7 @@ def ratios_differ(
     turned = [_log_ratio(old, new) for _, old, new in sides.compared]
     risen = sides.risen or [pair for pair, old, new in sides.compared if new > old <= 0]
     observed = observed_in(known, turned)
-    found = _interval(observed, rule, span=math.inf)
+    found = _interval(observed, known, rule, span=math.inf)
     scale, steps = "logarithms", observed.steps
     if sides.risen or sides.fallen:
         every = [*known, *sides.risen, *sides.fallen]
@@ -336,8 +341,9 @@ def _difference_fields(pairs: Sequence[Pair], found: PairedDifference, tested: P
         "p_better": tested.p_greater,
         "method": tested.method,
         "seed": tested.seed,
-        "interval_method": _over(found, len(pairs)),
-        "interval_formula": found.formula if found.n == len(pairs) else found.formula.replace("/cases", "/clusters"),
+        "interval_method": found.method,
+        "interval_formula": found.formula,
+        "limited_by": "clusters" if found.n < len(pairs) else "cases",
         "n_cases": len(pairs),
         "n_trials_old": sum(map(attrgetter("old.trials"), pairs)),
         "n_trials_new": sum(map(attrgetter("new.trials"), pairs)),
@@ -352,22 +358,12 @@ def _smallest_p(rows: Sequence[Row]) -> float:
     return smallest_p((n_old, c_old, n_new) for n_old, c_old, n_new, _ in rows)
 
 
-def _interval(observed: Observed, rule: RegressionRule, span: float = 1.0) -> PairedDifference:
-    farthest = max(map(abs, observed.values))  # beyond the span: rounded means, foreign scores
-    found = paired_difference(observed.values, 1 - rule.alpha, observed.weights, max(span, farthest))
+def _interval(observed: Observed, pairs: Sequence[Pair], rule: RegressionRule, span: float = 1.0) -> PairedDifference:
+    span = max(span, *map(abs, observed.values))  # beyond the span: rounded means, foreign scores
+    of_clusters = len(observed.values) < len(pairs)
+    found = paired_difference(observed.values, 1 - rule.alpha, observed.weights, span, of_clusters=of_clusters)
     assert found is not None  # there is a pair
     return found
-
-
-def _over(found: PairedDifference, cases: int) -> str:
-    """The method, with the number of clusters where they are fewer than cases."""
-    if found.n == cases:
-        return found.method
-    if found.n == 1:
-        return "all that is possible (one cluster only says nothing about others)"
-    clusters = f"over {found.n:,} clusters"
-    reported = found.method.replace("over cases", clusters).replace("so few cases", "so few clusters")
-    return reported if clusters in reported else f"{reported}, {clusters}"
 
 
 def _ratio(log: float) -> float | None:

@@ -35,10 +35,10 @@ from evalharness.stats.p_values import holm
 _NOT_FOLLOWED = ("why", "settle", "notes", "source", "divergence", "flip_alarm")
 """Words, and what rests on runs that may be gone."""
 _OWN = ("new", "n_cases", "n_trials_new")
-_BOTH = (*_OWN, "old", "value", "low", "high", "lower_bound", "level", "interval_method", "interval_formula")
+_INTERVAL = ("low", "high", "lower_bound", "interval_method", "interval_formula", "limited_by")
+_BOTH = (*_OWN, "old", "value", "level", *_INTERVAL)
 _ABOUT_RUN = ("run_id", "run_name", "suite_name", "variant", "timestamp")
 _LISTS = ("changed", "added", "removed", "unjudged")
-_BY_RUNS = ("low", "high", "lower_bound", "interval_method", "interval_formula")
 _CHANGED = ("new_passed", "new_trials", "new_score", "delta", "p", "critical", "flipped")
 
 
@@ -124,7 +124,7 @@ def _of_cases(report: Report, reported: Comparison) -> Iterator[Judged]:
         yield from _fields(f"comparison.cases.{change.case_id}", _CHANGED, change, found.get(change.case_id))
         is_sure = change.q is not None and change.q <= reported.alpha
         yield f"comparison.cases.{change.case_id}.flagged", change.flagged, is_sure
-    both = tuple(name for name in _BOTH if name not in _BY_RUNS) if _has_spread(reported) else _BOTH
+    both = tuple(name for name in _BOTH if name not in _INTERVAL) if _has_spread(reported) else _BOTH
     names = both if reported.tells_all else _OWN
     for metric, difference in reported.differences.items():
         yield from _of_pairs(metric, difference, pairs, rule, names)
@@ -199,7 +199,7 @@ def _consistent(place: str, reported: Difference, p_adjusted: float | None, rule
         yield f"{place}.level", reported.level, 1 - rule.alpha
     other = "upper_bound" if reported.unit == "points" else "lower_bound"
     yield f"{place}.{other}", getattr(reported, other), None
-    if "draws" not in reported.method:
+    if reported.limited_by == "trials":  # that test is exact, and draws nothing
         yield f"{place}.seed", reported.seed, None
     yield f"{place}.from_nothing", reported.from_nothing, reported.risen > len(reported.to_nothing)
     yield f"{place}.risen", reported.risen, min(reported.risen, len(reported.incomparable))

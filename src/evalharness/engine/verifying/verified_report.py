@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.finding_codes import Code
-from evalharness.domain.measurement import Measurement
+from evalharness.domain.measurement import EARLIER_METHOD, Measurement
 from evalharness.domain.record import Record
 from evalharness.domain.report import Failure, Mismatch, Report, Verified
 from evalharness.domain.sequential import SequentialPlan
@@ -32,8 +32,6 @@ from evalharness.stats.flip_rate import flip_rate
 CLOSE_S = 1e-6
 """Durations of trials are reported with six decimals; every other figure must agree to the last bit or so."""
 CLOSE = 1e-12
-EARLIER_METHOD = "clustered Wilson"
-"""Of intervals over cases, in reports of earlier versions."""
 NOT_IN_CASES = (
     "summary.by_grader.",
     "measurements.score.n_trials",
@@ -245,7 +243,7 @@ def _compared(reported: Report, found: Report) -> Iterator[Judged]:
 def _earlier_intervals(report: Report) -> Iterator[str]:
     """Where the report has an interval that is no longer made that way, so it cannot be made again."""
     for place, measurement in _measurements(report):
-        if measurement.method.startswith(EARLIER_METHOD):
+        if measurement.is_of_earlier_version:
             yield place
 
 
