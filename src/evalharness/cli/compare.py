@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -17,6 +17,8 @@ from evalharness.cli.flags import (
     rule_options,
     rule_overrides,
     store_option,
+    verbosity_of,
+    verbosity_options,
 )
 
 
@@ -28,6 +30,7 @@ from evalharness.cli.flags import (
 @json_output_option
 @store_option
 @json_option
+@verbosity_options
 @debug_option
 def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """Compare A (old) with B (new), or with each of several, case by case; differences are new − old.
@@ -37,12 +40,13 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """
     from evalharness.cli.process import without_collecting
 
+    verbosity = verbosity_of(flags)
     with without_collecting():
-        _compare([old, *new], flags)
+        _compare([old, *new], flags, verbosity)
     return 0
 
 
-def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
+def _compare(references: Sequence[str], flags: Mapping[str, Any], verbosity: int) -> None:
     from evalharness.actions.compare_runs import compare_runs
     from evalharness.harness import Harness
 
@@ -62,13 +66,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
         if flags["as_json"]:
             print(text)
         else:
-            _show(comparisons, redact, flags["store"])
+            from evalharness.cli.stdout import screen_on
+            from evalharness.reports.comparison_text import ComparisonReport
 
-
-def _show(comparisons: Sequence[Any], redact: Callable[[str], str], store: str | None) -> None:
-    from evalharness.cli.stdout import screen_on
-    from evalharness.reports.comparison_text import ComparisonReport
-
-    report = ComparisonReport(screen_on(sys.stdout, redact), store)
-    for comparison in comparisons:
-        report.show(comparison)
+            ComparisonReport(screen_on(sys.stdout, redact), flags["store"], verbosity).show_all(comparisons)

@@ -165,7 +165,20 @@ save_sessions_option = option(
 )
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
+verbose_option = option("-v", "--verbose", count=True, help="Say more: methods, every case, every figure.")
+quiet_option = option("-q", "--quiet", is_flag=True, help="Print the verdict line alone.")
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
+
+
+def verbosity_options(command: Any) -> Any:
+    return verbose_option(quiet_option(command))
+
+
+def verbosity_of(flags: Mapping[str, Any]) -> int:
+    """-1 for `-q`, else how many times `-v` was given."""
+    if flags["verbose"] and flags["quiet"]:
+        raise click.UsageError("-q and -v contradict each other; give one of them")
+    return -1 if flags["quiet"] else int(flags["verbose"])
 
 
 def _assignments(_context: click.Context, option: click.Parameter, items: tuple[str, ...]) -> dict[str, str]:
