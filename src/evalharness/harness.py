@@ -173,7 +173,7 @@ class Harness:
         """The newest first."""
         from evalharness.actions.list_runs import list_runs
 
-        return self.call(list_runs, limit)
+        return self.call(list_runs, limit, None).lines
 
     def load_run(self, name: str) -> Run:
         """A stored run by id or name, with its report and trials."""
