@@ -56,6 +56,9 @@ def answer(country):
     assert failure["eval_id"] == failure["name"] == "peru"
     assert failure["reason"] == "exact: expected 'Lima', got 'Cusco'"
     assert failure["details"] == {"failed": 2, "failure_count": 1}
+    assert failure["grader"] == "exact"
+    assert failure["difference"] == {"expected": "Lima", "actual": "Cusco"}
+    assert failure["trials"] == [1, 2]
     trials = report["trials"]
     assert [(trial["case_id"], trial["index"]) for trial in trials] == [
         (case, index) for case in ("france", "japan", "peru") for index in (0, 1)

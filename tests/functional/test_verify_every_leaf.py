@@ -70,7 +70,10 @@ Place = tuple[str | int, ...]
 WORDS = r"(.*\.)?(why|notes|settle|text|divergence|basis)(\..*)?|findings\..*|recommendations\..*|not_compared.*"
 # What may be changed without a difference, and the word that lists it as not checked.
 BELIEVED = {
-    "words": rf"{WORDS}|(failures|unjudged)\.\*\.reason|trials\.\*\.(reason|error)|trials\.\*\.grades\.\*\.reason",
+    "words": (
+        rf"{WORDS}|(failures|unjudged)\.\*\.(reason|grader|difference(\..*)?)"
+        r"|trials\.\*\.(reason|error)|trials\.\*\.grades\.\*\.reason"
+    ),
     "environment": r"metadata\.environment\..*",
     "attempts": r"trials\.\*\.attempts",
     "suite": (
@@ -100,7 +103,7 @@ BELIEVED = {
     "grades_and_tokens": (
         r"summary\.by_grader\..*|measurements\.(score|cost_usd)\.n_trials|input_tokens|output_tokens|cost_usd"
     ),
-    "trials_of_failures": r"(failures|unjudged)\.\*\.details\.(passed|failed|error|skipped)",
+    "trials_of_failures": r"(failures|unjudged)\.\*\.(details\.(passed|failed|error|skipped)|trials\.\*)",
     "lacking": r"measurements\.(score|cost_usd)\.lacking",
 }
 

@@ -17,7 +17,6 @@ from evalharness.cli.flags import (
     rule_options,
     rule_overrides,
     store_option,
-    verbosity_of,
     verbosity_options,
 )
 
@@ -40,13 +39,12 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """
     from evalharness.cli.process import without_collecting
 
-    verbosity = verbosity_of(flags)
     with without_collecting():
-        _compare([old, *new], flags, verbosity)
+        _compare([old, *new], flags)
     return 0
 
 
-def _compare(references: Sequence[str], flags: Mapping[str, Any], verbosity: int) -> None:
+def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> None:
     from evalharness.actions.compare_runs import compare_runs
     from evalharness.harness import Harness
 
@@ -69,4 +67,4 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any], verbosity: int
             from evalharness.cli.stdout import screen_on
             from evalharness.reports.comparison_text import ComparisonReport
 
-            ComparisonReport(screen_on(sys.stdout, redact), flags["store"], verbosity).show_all(comparisons)
+            ComparisonReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show_all(comparisons)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import click
@@ -163,22 +164,47 @@ save_sessions_option = option(
     metavar="DIR",
     help="Write each run's sessions and results into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
 )
+
+
+class _Times(click.types.IntParamType):
+    """How often a flag is given; as a variable, a number or yes or no."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_number = isinstance(value, int) or str(value).isdecimal()
+        return int(value) if is_number else int(click.BOOL.convert(value, param, ctx))
+
+
+def verbosity_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """-v, -vv and -q, given to the command as one number, `verbosity`."""
+
+    @wraps(command)
+    def with_verbosity(*words: Any, verbose: int, quiet: bool, **flags: Any) -> Any:
+        return command(*words, verbosity=_verbosity(verbose, quiet=quiet), **flags)
+
+    more = option(
+        "-v",
+        "--verbose",
+        count=True,
+        type=_Times(),
+        help="Also methods, details and every trial that did not pass; -vv: every trial.",
+    )
+    less = option("-q", "--quiet", is_flag=True, help="Print the verdict alone.")
+    wrapped: Callable[..., Any] = more(less(with_verbosity))
+    return wrapped
+
+
+def _verbosity(verbose: int, *, quiet: bool) -> int:
+    """A flag of the command line wins over a variable."""
+    source = click.get_current_context().get_parameter_source
+    if quiet and verbose and source("quiet") is source("verbose"):
+        raise click.UsageError("-q and -v cannot be used together; choose one")
+    is_quiet = quiet and not (verbose and source("verbose") is ParameterSource.COMMANDLINE)
+    return -1 if is_quiet else min(verbose, 2)
+
+
 store_option = option("--store", metavar="FILE", help="The store; default: .evalharness/store.db of the project.")
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout and nothing else.")
-verbose_option = option("-v", "--verbose", count=True, help="Say more: methods, every case, every figure.")
-quiet_option = option("-q", "--quiet", is_flag=True, help="Print the verdict line alone.")
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
-
-
-def verbosity_options(command: Any) -> Any:
-    return verbose_option(quiet_option(command))
-
-
-def verbosity_of(flags: Mapping[str, Any]) -> int:
-    """-1 for `-q`, else how many times `-v` was given."""
-    if flags["verbose"] and flags["quiet"]:
-        raise click.UsageError("-q and -v contradict each other; give one of them")
-    return -1 if flags["quiet"] else int(flags["verbose"])
 
 
 def _assignments(_context: click.Context, option: click.Parameter, items: tuple[str, ...]) -> dict[str, str]:

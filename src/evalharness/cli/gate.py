@@ -16,6 +16,7 @@ from evalharness.cli.flags import (
     gate_overrides,
     json_option,
     store_option,
+    verbosity_options,
 )
 
 
@@ -24,6 +25,7 @@ from evalharness.cli.flags import (
 @gate_options
 @gate_output_option
 @store_option
+@verbosity_options
 @json_option
 @debug_option
 def command(run: str, **flags: Any) -> int:
@@ -54,5 +56,5 @@ def command(run: str, **flags: Any) -> int:
             shown = with_texts(report, include=kept)
             print(harness.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
         else:
-            GateReport(screen_on(sys.stdout, harness.redact)).show(report)
+            GateReport(screen_on(sys.stdout, harness.redact), flags["verbosity"]).show(report)
     return report.exit_code

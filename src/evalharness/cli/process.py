@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -28,6 +30,8 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Each stops runs in the same way."""
 COLLECT_FROM = 20_000
 TURN_S = 0.05
+IDLE_S = 0.2
+"""How long nothing has to be printed before an unfinished line is shown, and a line of progress drawn again."""
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_CHILD_SUBREAPER = 37
 
@@ -185,6 +189,58 @@ def without_collecting() -> Iterator[None]:
 def switch_threads_less() -> None:
     """Longer turns of threads, for where no target is timed: fewer of them cost less."""
     sys.setswitchinterval(TURN_S)
+
+
+class DivertedOutput:
+    """What is written to file descriptors 1 and 2, handed on line by line: so that it can be printed above a line of
+    progress instead of into it. Only where both are the terminal: what was sent to a file stays there.
+    """
+
+    def __init__(self, show: Callable[[str], None], idle: Callable[[], None]) -> None:
+        self._show, self._idle = show, idle
+        self._reader: threading.Thread | None = None
+        self._ends = threading.Event()
+        self._real = self._source = -1
+
+    def start(self) -> None:
+        if self._reader is not None or not os.isatty(2):
+            return
+        self._real = os.dup(2)
+        self._source, target = os.pipe()
+        os.dup2(target, 1)
+        os.dup2(target, 2)
+        os.close(target)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def stop(self) -> None:
+        """Everything written so far is shown. Processes left behind may still hold the other end: nobody waits."""
+        if self._reader is None or self._ends.is_set():
+            return
+        with suppress(OSError, ValueError):  # a target may have closed what is not its own
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os.dup2(self._real, 1)
+        os.dup2(self._real, 2)
+        self._ends.set()
+        self._reader.join()
+        os.close(self._source)
+        os.close(self._real)
+
+    def _read(self) -> None:
+        rest = b""
+        while True:
+            is_ending = self._ends.is_set()
+            ready, _, _ = select.select([self._source], [], [], 0 if is_ending else IDLE_S)
+            read = os.read(self._source, 65536) if ready else b""
+            *lines, rest = (rest + read).split(b"\n")
+            if not read and rest:  # an unfinished line: somebody may wait for an answer to it
+                lines, rest = [rest], b""
+            for line in lines:
+                self._show(line.rstrip(b"\r").rpartition(b"\r")[2].decode(errors="replace"))
+            if not read and is_ending:
+                return
+            self._idle()
 
 
 @contextmanager

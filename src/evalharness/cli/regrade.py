@@ -25,6 +25,7 @@ from evalharness.cli.flags import (
     split_at_commas,
     store_option,
     var_option,
+    verbosity_options,
 )
 
 
@@ -50,7 +51,7 @@ from evalharness.cli.flags import (
 @env_option
 @var_option
 @store_option
-@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@verbosity_options
 @save_sessions_option
 @output_option
 @json_option

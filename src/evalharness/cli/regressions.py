@@ -18,7 +18,6 @@ from evalharness.cli.flags import (
     rule_options,
     rule_overrides,
     store_option,
-    verbosity_of,
     verbosity_options,
 )
 
@@ -57,7 +56,6 @@ def command(suite: str, **flags: Any) -> int:
 
     if flags["threshold"] is not None and flags["inconclusive"] is not None:
         refuse("inconclusive", "--threshold decides by single scores, so nothing is undecided")
-    verbosity = verbosity_of(flags)
     request = RegressionRequest(
         suite=suite,
         baseline=flags["baseline"],
@@ -85,5 +83,5 @@ def command(suite: str, **flags: Any) -> int:
             from evalharness.cli.stdout import screen_on
             from evalharness.reports.regressions_text import RegressionsReport
 
-            RegressionsReport(screen_on(sys.stdout, redact), flags["store"], verbosity).show(found)
+            RegressionsReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show(found)
     return int(found.exit_code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from evalharness.cli.process import reserved_stdout, signals_handled
+from evalharness.cli.process import DivertedOutput, reserved_stdout, signals_handled
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
 from evalharness.domain.case import session_file
 from evalharness.domain.plain_numbers import count
@@ -38,7 +39,9 @@ class Announcer:
 
     def __init__(self) -> None:
         self.progress: Any = None
+        self.diverted: Any = None
         self._redactor: Any = None
+        self._announced: set[str] = set()
 
     def redact(self, text: str) -> str:
         """What is shown is redacted as what is stored is; which secrets there are is known once files are read."""
@@ -54,9 +57,16 @@ class Announcer:
         if is_unprotected:
             print("warning: --sandbox none: untrusted code runs without protection", file=sys.stderr)
 
+    def has_announced(self, run: Run) -> bool:
+        """Whether progress has named it already."""
+        return run.id in self._announced
+
     def run_started(self, run: Run, finished_before: int) -> None:
         if self.progress is not None:
+            self._announced.add(run.id)
             self.progress.run_started(run, finished_before)
+        if self.diverted is not None:
+            self.diverted.start()
 
     def trial_finished(self, trial: Trial) -> None:
         if self.progress is not None:
@@ -65,6 +75,12 @@ class Announcer:
     def run_ended(self, run: Run) -> None:
         if self.progress is not None:
             self.progress.run_ended(run)
+
+    def finish(self) -> None:
+        """No run is under way any more, however it ended: the line of progress goes, the last words of targets stay."""
+        if self.diverted is not None:
+            self.diverted.stop()
+            self.progress.stop()
 
 
 class RunCommand:
@@ -113,8 +129,16 @@ class RunCommand:
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""
         flags, redact = self._flags, self._announcer.redact
+        self._announcer.finish()
         reported = [harness.reported(run) for run in runs if run.report]
-        presentation = Presentation(redact, command_name(), flags["store"], is_live(self._stream))
+        presentation = Presentation(
+            redact,
+            command_name(),
+            flags["store"],
+            is_live(self._stream),
+            with_header=not all(map(self._announcer.has_announced, runs)),
+            verbosity=flags["verbosity"],
+        )
         try:
             print_report("json" if flags["as_json"] else "terminal", reported, self._stream, presentation)
             self._stream.flush()
@@ -126,7 +150,7 @@ class RunCommand:
             shown_on = sys.stderr if flags["as_json"] else self._stream
             saved = harness.call(save_runs, runs, self._announcer.redactor, Path(flags["save_sessions"]))
             _print_saved(saved, screen_on(shown_on, redact))
-        elif not flags["as_json"]:
+        elif not flags["as_json"] and flags["verbosity"] >= 0:
             _print_diagnosed(filter(_repeats_sessions, runs), harness, screen_on(self._stream, redact))
         return worst([each.report.exit_code for each in reported])
 
@@ -138,23 +162,38 @@ def running(flags: Mapping[str, Any]) -> Iterator[RunCommand]:
         from evalharness.reports.session_files import make_folder
 
         make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is reported before anything is run
-    as_json = flags["as_json"]
     announcer = Announcer()
     stop = StopSignal()
-    with reserved_stdout() as stream, signals_handled(stop) as guard:
-        shown_on = sys.stderr if as_json else stream
-        screen = screen_on(shown_on, announcer.redact, ProgressConsole)
-        announcer.progress = _progress(screen, is_live(shown_on), as_json=as_json, verbose=flags["verbose"])
+    with reserved_stdout() as stream, signals_handled(stop) as guard, _terminal(stream, flags) as shown_on:
+        _show_progress(announcer, shown_on, flags)
         guard.watcher = announcer
-        yield RunCommand(Execution(guard, stop), announcer, stream, flags)
+        try:
+            yield RunCommand(Execution(guard, stop), announcer, stream, flags)
+        finally:
+            announcer.finish()
 
 
-def _progress(screen: Screen, live: bool, *, as_json: bool, verbose: bool) -> Any:
-    if live:
-        from evalharness.reports.live_progress import LiveProgress  # slow to load: only for those who watch
+@contextmanager
+def _terminal(stream: TextIO, flags: Mapping[str, Any]) -> Iterator[TextIO]:
+    """Where progress is shown: a stream of its own, whatever becomes of standard error."""
+    if not flags["as_json"]:
+        yield stream
+        return
+    with os.fdopen(os.dup(2), "w", encoding="utf-8", errors="replace") as shown_on:
+        yield shown_on
 
-        return LiveProgress(screen, verbose=verbose and not as_json)
-    return None if as_json else PlainProgress(screen, verbose=verbose)
+
+def _show_progress(announcer: Announcer, shown_on: TextIO, flags: Mapping[str, Any]) -> None:
+    if flags["verbosity"] < 0:
+        return
+    screen = screen_on(shown_on, announcer.redact, ProgressConsole)
+    if is_live(shown_on):
+        from evalharness.reports.live_progress import LiveProgress  # only for those who watch
+
+        announcer.progress = LiveProgress(screen)
+        announcer.diverted = DivertedOutput(announcer.progress.above, announcer.progress.tick)
+    elif not flags["as_json"]:
+        announcer.progress = PlainProgress(screen)
 
 
 def print_warnings(files: Sequence[LoadedFile]) -> None:

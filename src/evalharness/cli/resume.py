@@ -11,13 +11,13 @@ from evalharness.cli.flags import (
     debug_option,
     env_option,
     json_option,
-    option,
     output_option,
     save_sessions_option,
     spending_options,
     spending_wishes,
     store_option,
     var_option,
+    verbosity_options,
 )
 
 
@@ -28,7 +28,7 @@ from evalharness.cli.flags import (
 @env_option
 @var_option
 @store_option
-@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@verbosity_options
 @save_sessions_option
 @output_option
 @json_option

@@ -28,6 +28,7 @@ from evalharness.cli.flags import (
     split_at_commas,
     store_option,
     var_option,
+    verbosity_options,
 )
 
 
@@ -106,7 +107,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     help="First prove the suites without a target; if one is UNSOUND or INVALID, nothing is run.",
 )
 @option("--dry-run", is_flag=True, help="Show what would be run, and its known cost; start nothing.")
-@option("--verbose", is_flag=True, help="Each trial with its grades, reasons and the head of its output.")
+@verbosity_options
 @output_option
 @json_option
 @debug_option

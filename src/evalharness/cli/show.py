@@ -7,18 +7,19 @@ import sys
 
 import click
 
-from evalharness.cli.flags import debug_option, json_option, store_option
+from evalharness.cli.flags import debug_option, json_option, store_option, verbosity_options
 
 
 @click.command("show")
 @click.argument("run")
 @click.argument("case", required=False)
 @store_option
+@verbosity_options
 @json_option
 @debug_option
-def command(run: str, case: str | None, store: str | None, as_json: bool) -> int:
+def command(run: str, case: str | None, store: str | None, as_json: bool, verbosity: int) -> int:
     """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
-    from evalharness.actions.show_run import case_lines, show_case, show_run
+    from evalharness.actions.show_run import show_case, show_run
     from evalharness.cli.stdout import command_name, is_live, screen_on
     from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
@@ -35,10 +36,9 @@ def command(run: str, case: str | None, store: str | None, as_json: bool) -> int
         if case is None and as_json:
             print_report("json", [reported], sys.stdout, Presentation())
         elif case is None:
-            is_pending = found.report.summary.trials.pending > 0
-            presentation = Presentation(str, command_name(), store, is_live(sys.stdout), with_next_step=is_pending)
+            live = is_live(sys.stdout)
+            presentation = Presentation(str, command_name(), store, live, verbosity=verbosity)
             print_report("terminal", [reported], sys.stdout, presentation)
-            TranscriptReport(screen).show_cases(found, harness.call(case_lines, found), store)
         else:
             shown = harness.call(show_case, found, case)
             if as_json:

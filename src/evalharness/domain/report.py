@@ -121,6 +121,13 @@ class ErrorBounds(Record):
     pass_rate_if_passed: float
 
 
+class Difference(Record):
+    """What a grader expected and what it found; of long texts the parts around their first difference."""
+
+    expected: Json
+    actual: Json
+
+
 class Failure(Record):
     """A case that did not pass, with the first reason found; `details` counts its trials by state."""
 
@@ -129,6 +136,12 @@ class Failure(Record):
     state: CaseState
     reason: str
     details: dict[str, Json] = Field(default_factory=dict)
+    grader: str = ""
+    """Whose reason it is; empty where no grader was asked."""
+    difference: Difference | None = None
+    """Where that grader compares the answer with an expected one."""
+    trials: tuple[int, ...] = ()
+    """The numbers, from 1, of the first trials that ended as the one whose reason it is."""
 
 
 class SlowTrial(Record):

@@ -14,6 +14,10 @@ WrittenTrials: TypeAlias = Iterable[Trial | Mapping[str, Any]]
 """Trials, or what a report file has of them."""
 
 
+Verbosity: TypeAlias = int
+"""-1: the verdict alone; 0: the usual; 1: methods, details and every trial that did not pass; 2: every trial."""
+
+
 def no_trials() -> None:
     """For a report that is written without its trials."""
 
@@ -42,3 +46,6 @@ class Presentation:
     is_live: bool = False
     """Whether it is printed on a terminal that shows colours."""
     with_next_step: bool = True
+    with_header: bool = True
+    """Whether to name suite, target and size first; not where progress has done so."""
+    verbosity: Verbosity = 0

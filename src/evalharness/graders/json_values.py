@@ -23,6 +23,7 @@ from evalharness.values.json_value import Json
 from evalharness.values.text import head, shown, tail
 
 SHOWN_PROBLEMS = 5
+LONGEST_COMPARED = 10_000
 _FENCED = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\r?\n(.*)```\s*", re.DOTALL | re.IGNORECASE)
 
 
@@ -87,7 +88,7 @@ class JsonEquals(Grader):
         difference = first_difference(self.options.value, actual, "$")
         if difference is None:
             return Grade.of(True)
-        return Grade.of(False, reason=difference, evidence={"expected": self.options.value})
+        return Grade.of(False, reason=difference, evidence=_compared(self.options.value, actual))
 
     def example(self) -> Example:
         """A text is taken for JSON text, so a JSON string must be written as one; None would ask for nothing."""
@@ -157,6 +158,12 @@ def first_difference(expected: Json, actual: Json, path: str) -> str | None:
         same = expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
         return None if same else f"{path} is {named(actual)}, expected {named(expected)}"
     return next((found for place, one, other in pairs if (found := first_difference(one, other, place))), None)
+
+
+def _compared(expected: Json, actual: Json) -> Json:
+    """The evidence of a comparison that failed; of a large value the answer has it, and the reason the difference."""
+    sizes = [len(as_text(value)) for value in (expected, actual)]
+    return {"expected": expected, "actual": actual} if max(sizes) <= LONGEST_COMPARED else None
 
 
 def named(value: Json) -> str:

@@ -13,9 +13,19 @@ from evalharness.domain.case import as_text
 from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options, Whole
-from evalharness.values.text import head, shown, tail
+from evalharness.values.json_value import Json
+from evalharness.values.text import around_difference, head, shown, tail
 
 TAIL = 80
+BESIDE = 40
+"""How many characters more than the expected text has are kept of an answer that begins or ends otherwise."""
+LONGEST_COMPARED = 2000
+
+
+def compared(expected: str, actual: str) -> Json:
+    """The evidence of a comparison that failed."""
+    one, other = around_difference(expected, actual, LONGEST_COMPARED)
+    return {"expected": one, "actual": other}
 
 
 def _scalar_as_text(value: Any) -> Any:
@@ -63,11 +73,8 @@ class Exact(Grader):
         text = context.text
         if options.folded(text) == options.folded(options.value):
             return Grade.of(True)
-        return Grade.of(
-            False,
-            reason=f"expected {shown(options.value)}, got {shown(text)}",
-            evidence={"expected": options.value, "actual": head(text, 2000)},
-        )
+        reason = f"expected {shown(options.value)}, got {shown(text)}"
+        return Grade.of(False, reason=reason, evidence=compared(options.value, text))
 
     def example(self) -> Example:
         return Example(whole=self.options.value)
@@ -112,7 +119,7 @@ class Contains(Grader):
         return Grade.of(
             False,
             score=len(found) / len(wanted),
-            reason=f"{listed} not found in {shown(text)}",
+            reason=f"{listed} not in {shown(text)}",
             evidence={"missing": missing},
         )
 
@@ -148,10 +155,11 @@ class StartsWith(Grader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = context.text.lstrip()
-        passed = self.options.folded(text).startswith(self.options.folded(self.options.value.lstrip()))
-        return Grade.of(
-            passed, reason="" if passed else f"expected {shown(self.options.value)} first, got {shown(text)}"
-        )
+        wanted = self.options.value
+        if self.options.folded(text).startswith(self.options.folded(wanted.lstrip())):
+            return Grade.of(True)
+        reason = f"expected {shown(wanted)} first, got {shown(text)}"
+        return Grade.of(False, reason=reason, evidence=compared(wanted, head(text, len(wanted) + BESIDE)))
 
     def example(self) -> Example:
         return Example(starts=(self.options.value,))
@@ -166,9 +174,11 @@ class EndsWith(Grader):
 
     async def grade(self, context: GradeContext) -> Grade:
         text = context.text.rstrip()
-        passed = self.options.folded(text).endswith(self.options.folded(self.options.value.rstrip()))
-        end = shown(tail(text, TAIL), TAIL + 1)
-        return Grade.of(passed, reason="" if passed else f"expected {shown(self.options.value)} last, got {end}")
+        wanted = self.options.value
+        if self.options.folded(text).endswith(self.options.folded(wanted.rstrip())):
+            return Grade.of(True)
+        reason = f"expected {shown(wanted)} last, got {shown(tail(text, TAIL), TAIL + 1)}"
+        return Grade.of(False, reason=reason, evidence=compared(wanted, tail(text, len(wanted) + BESIDE)))
 
     def example(self) -> Example:
         return Example(ends=(self.options.value,))

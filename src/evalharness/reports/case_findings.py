@@ -38,6 +38,10 @@ def flaky(report: Report) -> Iterator[FigureLine]:
         few = "; above 50 % only because trials are few" if report.flaky[0].flip_rate > 0.5 else ""
         small = f"(chance that two trials of a case disagree, unbiased, over {basis}{few})"
         yield FigureLine("flaky", " – ".join(parts), small)
+
+
+def quarantined(report: Report) -> Iterator[FigureLine]:
+    held = report.gate.quarantined if report.gate else ()
     if held:
         yield FigureLine("quarantined", f"{count(len(held), 'case')} that the gate does not count: {_listed(held)}")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
 from evalharness.domain.plain_numbers import count
+from evalharness.domain.reported_run import Verbosity
 from evalharness.reports.comparison_words import figure_label, size_of
 from evalharness.reports.difference_text import decided_by, method_text, numbers, p_text, smallest_loss, verdict_text
 from evalharness.reports.screen import MARKS, Part, Screen
@@ -35,7 +36,7 @@ class ComparisonReport:
     `verbosity` below 0 is the first line alone, above 0 everything.
     """
 
-    def __init__(self, screen: Screen, store: str | None = None, verbosity: int = 0) -> None:
+    def __init__(self, screen: Screen, store: str | None = None, verbosity: Verbosity = 0) -> None:
         self._screen = screen
         self._store = store
         self._is_brief = verbosity < 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from evalharness.domain.comparison import Comparison, Regressions, TaskChange
 from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
+from evalharness.domain.reported_run import Verbosity
 from evalharness.errors import UsageError
 from evalharness.reports.comparison_text import COLOURS as VERDICT_COLOURS
 from evalharness.reports.comparison_text import ComparisonReport
@@ -21,7 +22,7 @@ SHOWN, MORE_SHOWN = 3, 10
 class RegressionsReport:
     """`verbosity` as in a `ComparisonReport`."""
 
-    def __init__(self, screen: Screen, store: str | None, verbosity: int = 0) -> None:
+    def __init__(self, screen: Screen, store: str | None, verbosity: Verbosity = 0) -> None:
         self._screen = screen
         self._comparisons = ComparisonReport(screen, store, verbosity)
         self._is_brief = verbosity < 0

@@ -29,6 +29,7 @@ MARKS: dict[str, tuple[str, str]] = {
 }
 """The mark and the colour of each state, the same wherever a state is shown; flaky is a mark, not a state."""
 LABEL_WIDTH = 13
+LEAST_ROOM = 20
 
 
 class Screen:
@@ -46,6 +47,20 @@ class Screen:
     def one_line(self, text: str, limit: int = 160) -> str:
         return one_line(self.clean(text), limit)
 
+    def cut(self, text: str, cells: int) -> str:
+        """On one line, and no wider than this: wide characters take two columns."""
+        joined = self.one_line(text, cells)
+        while cell_len(joined) > cells:
+            joined = joined[:-2].rstrip() + "…"
+        return joined
+
+    def width_of(self, text: str) -> int:
+        return cell_len(self.clean(text))
+
+    def room(self, used: int) -> int:
+        """The columns that are left beside so many."""
+        return max(LEAST_ROOM, self.console.width - used)
+
     def say(self, *parts: Part) -> None:
         self.console.print(Text.assemble(*map(self._styled, parts)), soft_wrap=True)
 
@@ -55,20 +70,27 @@ class Screen:
         Words, numbers and paths are never split; elsewhere than on a terminal nothing is wrapped.
         """
         first = Text.assemble(*map(self._styled, head))
-        room = max(20, self.console.width - first.cell_len)
         text = Text.assemble(*map(self._styled, parts))
-        for number, line in enumerate(text.divide(_line_starts(text.plain, room))):
-            line.rstrip()
+        for number, line in enumerate(text.divide(_line_starts(text.plain, self.room(first.cell_len)))):
             begin = Text(" " * first.cell_len) if number else first
-            self.console.print(Text.assemble(begin, line), soft_wrap=True)
+            shown = Text.assemble(begin, line)
+            shown.rstrip()
+            self.console.print(shown, soft_wrap=True)
 
-    def line(self, label: str, text: str, small: str = "") -> None:
-        """`small` is for those who want to know exactly: it stands dimmed behind the text."""
-        self.labelled(label, text, (f"   {small}" if text and small else small, "dim"))
+    def line(self, label: str, text: str, small: str = "", *, width: int = LABEL_WIDTH) -> None:
+        """`small` is for those who want to know exactly: dimmed, behind the text, or below it where room is short."""
+        used = width + cell_len(text) + 3 + cell_len(small)
+        if not (text and small):
+            self.labelled(label, text, (small, "dim"), width=width)
+        elif used <= self.console.width:
+            self.labelled(label, text, (f"   {small}", "dim"), width=width)
+        else:
+            self.labelled(label, text, width=width)
+            self.labelled("", (small, "dim"), width=width)
 
-    def labelled(self, label: str, *parts: Part) -> None:
+    def labelled(self, label: str, *parts: Part, width: int = LABEL_WIDTH) -> None:
         """One of several lines whose texts begin below each other."""
-        self.say((f"{label} ".ljust(LABEL_WIDTH), "dim"), *parts)
+        self.entry([(f"{label} ".ljust(width), "dim")], *parts)
 
     def table(self, headings: Sequence[Part], rows: Iterable[Sequence[Part]]) -> None:
         table = Table(box=None, pad_edge=False, header_style="bold")
@@ -93,6 +115,11 @@ def _line_starts(text: str, room: int) -> list[int]:
             used = 0
         used += cell_len(word[0])
     return starts
+
+
+def padded(text: str, cells: int) -> str:
+    """With as many spaces behind it as it takes to be this wide."""
+    return text + " " * (cells - cell_len(text))
 
 
 class PipeConsole(Console):

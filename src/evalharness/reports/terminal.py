@@ -1,4 +1,4 @@
-"""The verdict as people read it in a terminal: states that add up, rates with intervals, what failed, what next."""
+"""The report of a run as people read it in a terminal: what did not pass, the figures, the verdict, what to do next."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from pydantic import ValidationError
 from evalharness import registry
 from evalharness.contracts.reporter import Reporter
 from evalharness.domain.comparison import asked_at_once
-from evalharness.domain.measurement import Measurement
 from evalharness.domain.options import Options
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.report import Failure, Report, TrialCounts
+from evalharness.domain.report import Report, worst
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
 from evalharness.errors import UsageError
-from evalharness.reports.case_findings import advice, flaky, items, selftested
+from evalharness.reports.case_findings import advice, flaky, items, quarantined, selftested
+from evalharness.reports.case_lines import CaseLines
 from evalharness.reports.figures import figures
 from evalharness.reports.gate_text import GateReport
-from evalharness.reports.screen import Part, Screen, screen_on
-from evalharness.reports.wording import history_text, naming, with_interval
+from evalharness.reports.matrix_text import Matrix
+from evalharness.reports.screen import Screen, screen_on
+from evalharness.reports.verdict_text import FIGURES_WIDTH, header, show_verdict
+from evalharness.reports.wording import naming
 from evalharness.reports.words import say
-
-COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta"} | dict.fromkeys(
-    ("INCONCLUSIVE", "UNDECIDED", "INTERRUPTED"), "yellow"
-)
-FIRST_FAILURES = 5
-MOST_DIFFERING = 20
 
 
 class TerminalReporter(Reporter):
-    """Of runs of a store: a report from a file does not tell enough."""
+    """Of runs of a store: a report from a file does not say enough."""
 
     name: ClassVar[str] = "terminal"
 
     def write(self, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
         screen = screen_on(stream, presentation.redact, presentation.command, is_live=presentation.is_live)
-        shown = [(each.run, each.report) for each in runs if each.run is not None]
-        _Writer(screen, presentation).show(shown)
+        shown = [each for each in runs if each.run is not None]
+        if presentation.verbosity < 0:
+            for each in shown:
+                show_verdict(screen, each.report, alone=True)
+        else:
+            _Writer(screen, presentation).show(shown)
 
 
 class _Writer:
@@ -48,121 +48,98 @@ class _Writer:
         self._screen = screen
         self._store = presentation.store
         self._with_next_step = presentation.with_next_step
+        self._is_announced = not presentation.with_header
+        self._verbosity = presentation.verbosity
 
-    def show(self, runs: Sequence[tuple[Run, Report]]) -> None:
-        """Each run's report, and several runs side by side at the end."""
-        for run, report in runs:
-            self._run(run, report)
-            if self._with_next_step:
-                self._screen.line("next", next_step(run, report, self._screen.command, self._store))
-        if len(runs) > 1:
-            self._side_by_side(runs)
-
-    def _run(self, run: Run, report: Report) -> None:
-        cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
-        self._screen.say()
-        for note in report.notes:
-            self._screen.say(say(note))
-        if report.notes:
+    def show(self, runs: Sequence[ReportedRun]) -> None:
+        """One run by itself; several of one suite side by side, those of several suites below each other."""
+        if len(runs) == 1:
+            self._run(runs[0], with_header=not self._is_announced)
+            self._end(runs)
+            return
+        if self._is_announced:
             self._screen.say()
-        self._screen.say(
-            (run.suite.name, "bold"), (f"  {cases} × {trials} on {run.variant or run.target.label}", "dim")
-        )
-        self._screen.line("trials", states_text(report.summary.trials))
-        for line in (*figures(report), *flaky(report), *items(report)):
-            self._screen.line(*line)
-        GateReport(self._screen).block(report)
-        for failure in report.failures[:FIRST_FAILURES]:
-            self._failure(failure)
-        hidden = len(report.failures) - FIRST_FAILURES
-        if hidden > 0:
-            self._screen.say(f"  … and {count(hidden, 'more case')}")
-        self._unjudged(report)
-        self._awaited(run, report)
-        for line in (*advice(report), *selftested(report)):
-            self._screen.line(*line)
-        reasons = "; ".join(say(found) for found in (report.why, report.not_graded) if found)
-        why = f"  {reasons}" if reasons else ""
-        self._screen.say(
-            (report.verdict, f"bold {COLOURS[report.verdict]}"), f"{why}  ", (f"run {run.name} ({run.id})", "dim")
-        )
+        is_matrix = len({each.report.metadata.suite_name for each in runs}) == 1
+        if not is_matrix or self._verbosity > 0:
+            for each in runs:
+                self._run(each)
+        if is_matrix:
+            self._matrix(runs)
+        self._end(runs)
 
-    def _failure(self, failure: Failure) -> None:
-        details = dict(failure.details)
-        history = history_text(details.pop("failure_count", 0), details.pop("last_passed", None))
-        states = ", ".join(f"{number} {state}" for state, number in details.items())
-        text = f"  {states}   ({history})" if history else f"  {states}"
-        self._screen.say((f"  {failure.state.upper()} ", "red"), failure.eval_id, (text, "dim"))
-        self._screen.say(f"      {self._screen.one_line(failure.reason, 300)}")
+    def _run(self, each: ReportedRun, *, with_header: bool = True) -> None:
+        if with_header and each.run is not None:
+            self._screen.say(*header(each.run))
+        self._screen.say()
+        CaseLines(self._screen, each, self._verbosity).show()
+        self._screen.say()
+        verbose = self._verbosity > 0
+        for line in figures(each.report, verbose=verbose):
+            self._screen.line(*line, width=FIGURES_WIDTH)
+        self._findings(each.report)
+        self._screen.say()
 
-    def _unjudged(self, report: Report) -> None:
-        """Cases that nobody judged, by the reason they share."""
-        reasons: dict[tuple[str, str], list[str]] = {}
-        for case in report.unjudged:
-            reasons.setdefault((case.state, case.reason), []).append(case.eval_id)
-        for (state, reason), ids in list(reasons.items())[:FIRST_FAILURES]:
-            more = f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
-            self._screen.say((f"  {state.upper()} ", "yellow"), f"{', '.join(ids[:3])}{more}")
-            self._screen.say(f"      {self._screen.one_line(reason, 300)}")
-        if len(reasons) > FIRST_FAILURES:
-            self._screen.say(f"  … and {count(len(reasons) - FIRST_FAILURES, 'more reason')}")
+    def _findings(self, report: Report) -> None:
+        GateReport(self._screen, self._verbosity).block(report)
+        details = (*flaky(report), *items(report), *advice(report)) if self._verbosity > 0 else ()
+        for line in (*quarantined(report), *selftested(report), *details):
+            self._screen.line(*line, width=FIGURES_WIDTH)
+        for note in report.notes:
+            self._screen.line("note", say(note), width=FIGURES_WIDTH)
 
-    def _awaited(self, run: Run, report: Report) -> None:
-        if not report.summary.trials.awaiting:
-            return
-        if "model" in report.awaited and self._store != ":memory:" and not _larger_cap(run, report):
-            judge = "" if names_judges(run) else " --judge-model M"
-            command = f"{self._screen.command} regrade {shlex.quote(run.name)}{judge}{naming(self._store)}"
-            self._screen.line("awaiting", f"a model's grade is due; grade them with: {command}")
-        if "human" in report.awaited:
-            self._screen.line("awaiting", "a person's grade is due")
+    def _matrix(self, runs: Sequence[ReportedRun]) -> None:
+        about, summary = runs[0].report.metadata, runs[0].report.summary
+        size = f"{count(summary.total_evals, 'case')} × {count(about.trials_per_case, 'trial')}"
+        self._screen.say((about.suite_name, "bold"), f" · {count(len(runs), 'run')} · {size} each")
+        self._screen.say()
+        Matrix(self._screen, runs, self._verbosity).show()
+        self._screen.say()
+        for each in runs if self._verbosity == 0 else ():
+            self._beside_the_rate(each)
+        for note in asked_at_once([each.report.comparison for each in runs if each.report.comparison]):
+            self._screen.line("note", say(note), width=FIGURES_WIDTH)
 
-    def _side_by_side(self, runs: Sequence[tuple[Run, Report]]) -> None:
-        rates = ("pass rate", "95 % interval", "score", "95 % interval")
-        headings = ("run", "suite", "on", "cases passed", *rates, "errors", "verdict")
-        self._screen.table(headings, [_row(run, report) for run, report in runs])
-        for note in asked_at_once([report.comparison for _, report in runs if report.comparison]):
-            self._screen.line("note", say(note))
-        self._cases_side_by_side(runs)
+    def _beside_the_rate(self, each: ReportedRun) -> None:
+        """What one variant has to say that no column shows."""
+        report = each.report
+        lines = [line for line in figures(report) if not line.label.startswith("pass")]
+        is_said = (report.gate, report.comparison, report.not_compared, report.notes, report.selftest)
+        if lines or any(is_said):
+            self._screen.say((report.metadata.variant, "bold"))
+            for line in lines:
+                self._screen.line(*line, width=FIGURES_WIDTH)
+            self._findings(report)
+            self._screen.say()
 
-    def _cases_side_by_side(self, runs: Sequence[tuple[Run, Report]]) -> None:
-        """Cases that some runs of one suite passed and others did not."""
-        if len({run.suite.name for run, _ in runs}) != 1 or len(runs) > 6:
-            return
-        failed = [{f.eval_id: f for f in report.failures} for _, report in runs]
-        cases = runs[0][0].suite.cases
-        differing = [case.id for case in cases if 0 < sum(case.id in found for found in failed) < len(runs)]
-        if not differing:
-            return
-        rows: list[list[Part]] = []
-        for case_id in differing[:MOST_DIFFERING]:
-            rows.append(
-                [case_id, *((found[case_id].state, "red") if case_id in found else "passed" for found in failed)]
-            )
-        self._screen.table(["cases that differ", *(run.variant for run, _ in runs)], rows)
-        if len(differing) > MOST_DIFFERING:
-            self._screen.say(f"… and {len(differing) - MOST_DIFFERING:,} more")
+    def _end(self, runs: Sequence[ReportedRun]) -> None:
+        """The verdict of each, and what to do next about the worst."""
+        worst_code = worst([each.report.exit_code for each in runs])
+        chosen = next(each for each in runs if each.report.exit_code == worst_code)
+        steps: list[tuple[str, str]] = []
+        if self._with_next_step and chosen.run is not None:
+            steps = list(next_commands(chosen.run, chosen.report, self._screen.command, self._store))
+        words = [*(label for label, _ in steps), *(each.report.verdict for each in runs)]
+        room = max(map(len, words)) + 3
+        for each in runs:
+            show_verdict(self._screen, each.report, room, whose=self._whose(each, runs))
+        for label, command in steps:
+            self._screen.say((label.ljust(room), "dim"), command)
 
-
-def _row(run: Run, report: Report) -> list[Part]:
-    rate = report.measurements.get("pass_rate")
-    value, interval = _figure(rate)
-    passed = f"{report.summary.passed} of {report.summary.total_evals}"
-    errors = str(report.summary.trials.error)
-    verdict = (report.verdict, COLOURS[report.verdict])
-    scored = _figure(report.measurements.get("score"))
-    return [run.name, run.suite.name, run.variant, passed, value, interval, *scored, errors, verdict]
+    def _whose(self, each: ReportedRun, runs: Sequence[ReportedRun]) -> str:
+        """What tells one of several runs from the others."""
+        about = each.report.metadata
+        names = [(other.report.metadata.suite_name, other.report.metadata.variant) for other in runs]
+        if len(runs) == 1:
+            return ""
+        if len({suite for suite, _ in names}) == 1:
+            return about.variant
+        is_one_target = len({variant for _, variant in names}) == 1
+        return about.suite_name if is_one_target else f"{about.suite_name} · {about.variant}"
 
 
-def _figure(found: Measurement | None) -> tuple[str, str]:
-    value, interval = with_interval(found) if found else ("–", "")
-    return value, interval.partition("interval ")[2]
-
-
-def states_text(trials: TrialCounts) -> str:
-    """`9 planned = 7 passed + 2 failed`: always adds up."""
-    parts = [f"{number:,} {state}" for state, number in trials if state != "planned" and number]
-    return f"{trials.planned:,} planned = {' + '.join(parts) or 'none'}"
+def next_commands(run: Run, report: Report, command: str, store: str | None = None) -> Iterator[tuple[str, str]]:
+    step = next_step(run, report, command, store)
+    yield next((word for word in ("resume", "regrade") if f" {word} " in step), "look"), step
 
 
 def next_step(run: Run, report: Report, command: str, store: str | None = None) -> str:

@@ -30,7 +30,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "believed.checks": lambda checks: f"what the gate found for {', '.join(checks)}",
         "believed.cases": "the cases themselves",
         "believed.grades_and_tokens": "verdicts by grader, tokens, the whole cost",
-        "believed.trials_of_failures": "of the cases that failed or were not judged: how many of their trials did",
+        "believed.trials_of_failures": "of the cases that failed or were not judged: how many and which trials did",
         "believed.later_answers": "all that follows later answers (retry_failed)",
         "believed.earlier_intervals": "intervals by {method}, which an earlier version made",
         "believed.lost_cases": "the figures of its cases, which are not kept",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -68,24 +67,37 @@ def history_text(failure_count: int = 0, last_passed: str | None = None) -> str:
 
 
 def duration(seconds: float, finer: int = 0) -> str:
-    """`finer` is the number of digits more than usual."""
-    if seconds < 1:
-        kind = f".{finer}f" if seconds >= 0.01 else f".{2 + finer}g"
-        return f"{seconds * 1000:{kind}} ms"
-    if seconds < 120 or finer:
-        return f"{seconds:.{1 + finer}f} s"
-    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    """Two significant digits, and `finer` more: `16 ms`, `1.2 s`, `2 min 5 s`, `3 h 20 min`."""
+    shown = _significant(seconds * 1000, 2 + finer)
+    if float(shown) < 1000:
+        return f"{shown} ms"
+    if finer or seconds < 59.5:
+        return f"{_significant(seconds, 2 + finer)} s"
+    if seconds < 600:
+        return f"{round(seconds) // 60} min {round(seconds) % 60} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60:,} h {minutes % 60} min"
 
 
 def money(cost_usd: float, finer: int = 0) -> str:
-    """Never $0.0000 for more than nothing: so little gets the digits it takes, no more than a line can hold."""
-    if cost_usd >= LONGEST_COST_USD:
+    """Two significant digits, and `finer` more, cents at the coarsest below $10: `$0.0042`, `$1.20`, `$120`."""
+    if not cost_usd:
+        return "$0"
+    if not 10.0**-MOST_DECIMALS <= cost_usd < LONGEST_COST_USD:
         return f"${cost_usd:.{2 + finer}g}"
-    shown = f"{cost_usd:.{(4 if cost_usd < 1 else 2) + finer}f}"
-    if cost_usd and not float(shown):
-        decimals = 1 + finer - math.floor(math.log10(cost_usd))
-        shown = f"{cost_usd:.{decimals}f}".rstrip("0") if decimals <= MOST_DECIMALS else f"{cost_usd:.{2 + finer}g}"
-    return f"${shown}"
+    shown = _significant(cost_usd, 2 + finer)
+    if cost_usd < 0.1:
+        return f"${shown.rstrip('0')}"
+    decimals = 2 if cost_usd < 10 and not finer else len(shown.partition(".")[2])
+    return f"${float(shown):,.{decimals}f}"
+
+
+def _significant(value: float, digits: int) -> str:
+    """So many digits, zeros included, without an exponent."""
+    if not value:
+        return "0"
+    decimals = digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{round(value, decimals):.{max(decimals, 0)}f}"
 
 
 def judging_text(took: Judging) -> str:

@@ -39,3 +39,21 @@ def shown(text: str, limit: int = 80) -> str:
     """The text quoted, on one line, shortened, with invisible characters escaped."""
     visible = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in head(text, limit))
     return f"'{visible}'"
+
+
+def around_difference(one: str, other: str, limit: int) -> tuple[str, str]:
+    """Two texts, each cut to about `limit` characters in such a way that their first difference is in what is left."""
+    if len(one) <= limit and len(other) <= limit:
+        return one, other
+    start = max(0, same_beginning(one, other) - limit // 4)
+    return _part(one, start, limit), _part(other, start, limit)
+
+
+def _part(text: str, start: int, limit: int) -> str:
+    return head(tail(text, len(text) - start) if 0 < start < len(text) else text, limit)
+
+
+def same_beginning(one: str, other: str) -> int:
+    """How many characters two texts have in common from their beginning on."""
+    differing = (number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(differing, min(len(one), len(other)))

@@ -151,10 +151,10 @@ def test_what_a_part_of_another_name_said_is_not_a_parts_own() -> None:
 
 def test_reasons_and_evidence_name_the_parts(grade: Grading) -> None:
     verdict = grade({"all_of": [PASS, {**FAIL, "name": "zed"}, half]}, "a")
-    assert verdict.reason == "zed: 'z' not found in 'a'; function: half of it"
+    assert verdict.reason == "zed: 'z' not in 'a'; function: half of it"
     assert [part["state"] for part in verdict.evidence] == ["pass", "fail", "fail"]
     assert grade({"not": {**PASS, "name": "leak"}}, "a").reason == "leak passed and should not have"
-    assert grade({"weighted": [FAIL]}, "a").reason == "score 0 < 0.7 (contains: 'z' not found in 'a')"
+    assert grade({"weighted": [FAIL]}, "a").reason == "score 0 < 0.7 (contains: 'z' not in 'a')"
 
 
 def test_a_weighted_reason_needs_no_failed_part(grade: Grading) -> None:

@@ -74,7 +74,7 @@ def test_contains_scores_the_share_found(options: Any, output: Any, score: float
 
 def test_contains_names_what_is_missing(grade: Grading) -> None:
     verdict = grade({"contains": ["Ada", "Eve"]}, "Ada")
-    assert verdict.reason == "'Eve' not found in 'Ada'"
+    assert verdict.reason == "'Eve' not in 'Ada'"
     assert verdict.evidence == {"missing": ["Eve"]}
 
 
@@ -172,3 +172,11 @@ def test_a_cut_never_leaves_most_of_a_secret(grade: Grading) -> None:
     assert "s3cret" not in shown(f"the key in use is now {secret}")
     assert len(shown(secret + secret)) < len(secret) / 2
     assert "s3cret" not in grade({"ends_with": "done"}, f"{secret} is the key in use").reason
+
+
+def test_a_long_answer_is_kept_around_its_first_difference(grade: Grading) -> None:
+    same = "word " * 2000
+    evidence = grade({"exact": f"{same}alpha {same}"}, f"{same}omega {same}").evidence
+    assert isinstance(evidence, dict)
+    assert "alpha" in evidence["expected"] and "omega" in evidence["actual"]
+    assert max(len(text) for text in evidence.values()) < 3000

@@ -148,7 +148,7 @@ def test_times_and_costs_are_reported_in_their_units() -> None:
     assert line(lines, "latency").startswith("1.4 s → 1.9 s   +37 % (95 % CI +")
     assert line(lines, "latency").endswith("clearly worse, not gated")
     assert not [each for each in lines if each.startswith("cost")], "nothing happened to it"
-    assert line(in_full(compared(old, new)), "cost").startswith("$0.0100 → $0.0100   0 %")
+    assert line(in_full(compared(old, new)), "cost").startswith("$0.01 → $0.01   0 %")
 
 
 def test_a_loss_of_everything_is_not_said_to_be_no_drop() -> None:
@@ -358,14 +358,14 @@ def test_both_ends_of_an_interval_have_as_many_digits() -> None:
         (
             [0.0] * 7 + [0.01] * 5,
             [0.02] * 7 + [0.01] * 5,
-            "$0.0100 → $0.0100   rose from 0 in 7 of 12 cases; in the others 0 % (95 %",
+            "$0.01 → $0.01   rose from 0 in 7 of 12 cases; in the others 0 % (95 %",
         ),
         ([0.0] * 12, [0.02] * 7 + [0.0] * 5, "rose from 0 in 7 of 12 cases   p ="),
-        ([0.0] * 12, [0.02] * 12, "$0.0000 → $0.0200   rose from 0 in 12 of 12 cases   p ="),
+        ([0.0] * 12, [0.02] * 12, "$0 → $0.02   rose from 0 in 12 of 12 cases   p ="),
         (
             [0.0] * 7 + [0.01] * 6,
             [0.02] * 7 + [0.0] + [0.01] * 5,
-            "$0.0100 → $0.0100   rose from 0 in 7 of 13 cases; fell to 0 in 1 of 13 cases; in the others 0 % (95 %",
+            "$0.01 → $0.01   rose from 0 in 7 of 13 cases; fell to 0 in 1 of 13 cases; in the others 0 % (95 %",
         ),
     ],
 )
@@ -380,7 +380,7 @@ def test_a_rise_from_nothing_is_reported_first(before: list[float], now: list[fl
 
 def test_a_fall_to_nothing_is_counted() -> None:
     old, new = (report(*alike(3, 1, 1, cost_usd=cost), *alike(6, 1, 1, first=3, cost_usd=0.01)) for cost in (0.01, 0.0))
-    told = "$0.0100 → $0.0100   fell to 0 in 3 of 9 cases; in the others 0 % (95 %"
+    told = "$0.01 → $0.01   fell to 0 in 3 of 9 cases; in the others 0 % (95 %"
     assert line(in_full(compared(old, new)), "cost").startswith(told)
 
 
@@ -390,5 +390,5 @@ def test_a_ratio_beyond_all_measure_is_reported_in_words() -> None:
     found = compared(old, new, metrics=("cost",))
     assert say(found.why).startswith("answers cost over 100,000 % more than before")
     told = line(in_full(found), "cost")
-    assert told.startswith("$0.000000001 → $3162.28   over +100,000 % (95 % CI over +100,000 to over +100,000 %)")
+    assert told.startswith("$0.000000001 → $3,200   over +100,000 % (95 % CI over +100,000 to over +100,000 %)")
     assert "smallest rise this could detect: over 100,000 %" in baseline_basis(found)

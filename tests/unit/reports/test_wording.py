@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.domain.stored import Baseline, BaselineRun
 from evalharness.reports.gate_words import metric_label
-from evalharness.reports.wording import baseline_text, harmless, money
+from evalharness.reports.wording import baseline_text, duration, harmless, money
 
 
 @pytest.mark.parametrize("order", ["\u202e", "\u2066", "\x1b[2J", "\x07"])
@@ -23,11 +23,14 @@ def test_letters_of_any_script_stay() -> None:
 @pytest.mark.parametrize(
     ("cost_usd", "told"),
     [
-        (0.0, "$0.0000"),
+        (0.0, "$0"),
         (1e-300, "$1e-300"),
         (0.000012, "$0.000012"),
         (0.00003, "$0.00003"),
-        (0.25, "$0.2500"),
+        (0.25, "$0.25"),
+        (0.01234, "$0.012"),
+        (1.234, "$1.20"),
+        (12.34, "$12"),
         (3, "$3.00"),
     ],
 )
@@ -36,7 +39,25 @@ def test_a_little_money_never_reads_as_none(cost_usd: float, told: str) -> None:
 
 
 def test_money_beyond_all_reason_fits_on_a_line() -> None:
-    assert (money(1e200), money(123456.5)) == ("$1e+200", "$123456.50")
+    assert (money(1e200), money(123456.5)) == ("$1e+200", "$120,000")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0, "0 ms"),
+        (0.00036, "0.36 ms"),
+        (0.0164, "16 ms"),
+        (0.9999, "1.0 s"),
+        (1.26, "1.3 s"),
+        (45.3, "45 s"),
+        (125, "2 min 5 s"),
+        (1260, "21 min"),
+        (12000, "3 h 20 min"),
+    ],
+)
+def test_times_have_two_digits(seconds: float, told: str) -> None:
+    assert duration(seconds) == told
 
 
 def test_a_baseline_of_one_run_or_several() -> None:

@@ -59,7 +59,7 @@ def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
 
 
 def _errors(tallied: Tallied, may_go_on: bool) -> Iterator[Recommendation]:
-    erred = [(case_id, tally, tally.reasons["error"]) for case_id, tally in tallied if tally.counts["error"]]
+    erred = [(case_id, tally, tally.reasons["error"].reason) for case_id, tally in tallied if tally.counts["error"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
         named = set(members)
         trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
@@ -87,7 +87,7 @@ def _budgets(tallied: Tallied) -> Iterator[Recommendation]:
 
 def _alike(tallied: Tallied) -> Iterator[Recommendation]:
     """Failures that share a reason likely share a cause; that of going over a limit is reported already."""
-    failed = [(case_id, tally.reasons["failed"]) for case_id, tally in tallied if tally.counts["failed"]]
+    failed = [(case_id, tally.reasons["failed"].reason) for case_id, tally in tallied if tally.counts["failed"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, reason in failed if reason]):
         if len(members) >= ALIKE and not reason.startswith((TIME_LIMIT, *(f"{kind}: " for kind in BUDGETS))):
             yield Recommendation(

@@ -119,7 +119,17 @@ def _states(suite: Suite, measured: Measured) -> Iterator[tuple[Case, CaseTally,
 
 def _failure(case: Case, tally: CaseTally, state: CaseState) -> Failure:
     details = {name: count for name, count in tally.counts.items() if count}
-    return Failure(eval_id=case.id, name=case.title, state=state, reason=tally.reason, details=details)
+    shown = tally.first_reason
+    return Failure(
+        eval_id=case.id,
+        name=case.title,
+        state=state,
+        reason=shown.reason,
+        details=details,
+        grader=shown.grader,
+        difference=shown.difference,
+        trials=tuple(shown.trials),
+    )
 
 
 def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> Iterator[CaseResult]:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from evalharness.domain.grade import VERDICTS, Judging, added_up, said_within
-from evalharness.domain.report import CaseState
+from evalharness.domain.report import CaseState, Difference
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
 from evalharness.errors import Hint, StoreError
@@ -19,7 +19,20 @@ from evalharness.stats.thresholds import reaches
 
 SLOWEST = 3
 REASONS_FROM = ("failed", "error", "awaiting", "skipped")
+DECISIVE = {"failed": "fail", "error": "unscored", "awaiting": "awaiting"}
+"""The state of the grades that put a trial into a state."""
+NUMBERED_TRIALS = 20
 Number = TypeVar("Number", int, float)
+
+
+@dataclass(slots=True)
+class Reason:
+    """Why a trial did not pass, with the numbers, from 1, of the trials that ended in the same state."""
+
+    reason: str
+    grader: str = ""
+    difference: Difference | None = None
+    trials: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -43,7 +56,8 @@ class CaseTally:
     dearest_usd: float = 0.0
     spent_usd: float = 0.0
     """By all of its trials, judged or not."""
-    reasons: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    """By the state of its trials."""
     by_type: dict[str, list[int]] = field(default_factory=dict)
     failed_kinds: frozenset[str] = frozenset()
     """The kinds of required graders that failed one of its trials."""
@@ -63,8 +77,12 @@ class CaseTally:
 
     @property
     def reason(self) -> str:
+        return self.first_reason.reason
+
+    @property
+    def first_reason(self) -> Reason:
         """Why the case did not pass: the first reason of a failed trial, else of one in error, and so on."""
-        return next((self.reasons[state] for state in REASONS_FROM if state in self.reasons), "")
+        return next((self.reasons[state] for state in REASONS_FROM if state in self.reasons), Reason(""))
 
     @property
     def share(self) -> float | None:
@@ -150,7 +168,10 @@ def _count(measured: Measured, outcome: Outcome) -> None:
         tally.scored += 1
     tally.unscored += state in GRADED and (score is None or missing > 0)
     if state != "passed":
-        tally.reasons.setdefault(state, reason)
+        if state not in tally.reasons:
+            tally.reasons[state] = _reason(state, reason, grades)
+        if len(numbers := tally.reasons[state].trials) < NUMBERED_TRIALS:
+            numbers.append(index + 1)
         tally.timed_out |= reason.startswith(TIME_LIMIT)
     measured.cost_usd = _plus(measured.cost_usd, cost)
     measured.input_tokens = _plus(measured.input_tokens, tokens_in)
@@ -193,6 +214,19 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
         counted[0] += 1
         counted[1] += passed
     return missing / (reported + missing) if missing else 0.0
+
+
+def _reason(state: str, reason: str, grades: str) -> Reason:
+    """With the grader that gave it, and what it compared: the first of those that decided the trial."""
+    wanted = DECISIVE.get(state)
+    decisive = (each for each in from_json(grades) if each["state"] == wanted and each.get("required", True))
+    grade = next(decisive, None)
+    if grade is None:
+        return Reason(reason)
+    evidence = grade.get("evidence")
+    is_compared = isinstance(evidence, dict) and "expected" in evidence and "actual" in evidence
+    difference = Difference(expected=evidence["expected"], actual=evidence["actual"]) if is_compared else None
+    return Reason(reason, grade.get("grader", ""), difference)
 
 
 def _judgings(took: Counter[str]) -> tuple[Judging, ...]:

@@ -237,6 +237,8 @@ def _recomputed(report: Report, suite: Suite, measured: Measured) -> Report:
 def _compared(reported: Report, found: Report) -> Iterator[Judged]:
     old, new = dict(reported_figures(reported)), dict(reported_figures(found))
     earlier = {f"{place}.{name}" for place in _earlier_intervals(reported) for name in _INTERVAL}
+    for kind, cases in (("failures", reported.failures), ("unjudged", reported.unjudged)):
+        earlier |= {f"{kind}.{case.eval_id}.trials" for case in cases if not case.trials}  # not reported at that time
     yield from ((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new)) if name not in earlier)
 
 
@@ -375,4 +377,5 @@ def _listed(name: str, cases: tuple[Failure, ...]) -> Iterator[Figure]:
     """A case's history is no part of its run."""
     for case in cases:
         yield f"{name}.{case.eval_id}.state", case.state
+        yield f"{name}.{case.eval_id}.trials", list(case.trials)
         yield from ((f"{name}.{case.eval_id}.{key}", case.details[key]) for key in TRIAL_STATES if key in case.details)
