@@ -32,7 +32,8 @@ def test_listing_suites_and_runs(stored: tuple[Path, list[str]]) -> None:
         ("suite", 1, "suite.yaml"),
     ]
     listed = drive(folder, "list-suites")
-    assert re.search(r"^suite +file +1 +1 +oracle +suite.yaml +\d{4}-\S+$", listed.out, re.M)
+    assert re.search(r"^  suite +1 case +suite.yaml +oracle$", listed.out, re.M)
+    assert "\n✗ (broken) " in f"\n{listed.out}"
     assert "eval-harness validate" in listed.err
     assert drive(folder, "list-suites", "nowhere").code == 2
 

@@ -13,8 +13,8 @@ from evalharness.reports.wording import interval_of, one_line
 STATES = {"PASSED": "passed", "FAILED": "failed", "INVALID": "error", "INTERRUPTED": "skipped", "": "pending"}
 """The state whose mark a verdict has; the others await something."""
 GAP = "  "
-SUITE, TARGET, RUN = 2, 4, 1
-"""Columns that are cut where there is no room, in this order."""
+RUN, SUITE, TARGET = 1, 2, 4
+"""Columns that are cut where there is no room, names of runs last."""
 LEAST = 8
 MOST_DAYS = 30
 
@@ -27,7 +27,7 @@ class RunsReport:
         """Without `now`, the time of each run in place of its age: that stays the same."""
         names = {line.id: line.name for line in lines}
         rows = [[self._screen.clean(cell) for cell in _cells(line, names, now)] for line in lines]
-        widths = _fitted([max(map(len, column)) for column in zip(*rows, strict=True)], self._screen.console.width - 2)
+        widths = fitted(rows, self._screen.console.width - 2, ((SUITE, TARGET), (RUN,)))
         for line, row in zip(lines, rows, strict=True):
             mark, colour = MARKS[STATES.get(line.verdict, "awaiting")]
             cells = [one_line(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True)]
@@ -69,10 +69,11 @@ def age(moment: str, now: datetime) -> str:
     return f"{minutes // 60} h ago" if minutes < 48 * 60 else f"{minutes // (24 * 60)} d ago"
 
 
-def _fitted(widths: list[int], room: int) -> list[int]:
-    """Suites and targets give way first, the wider one of them; names of runs last."""
+def fitted(rows: Sequence[Sequence[str]], room: int, giving_way: Sequence[Sequence[int]]) -> list[int]:
+    """How wide each column may be: of those that give way, the widest first, and a later group only when it has to."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     excess = sum(widths) + len(GAP) * (len(widths) - 1) - room
-    for columns in ((SUITE, TARGET), (RUN,)):
+    for columns in giving_way:
         while excess > 0 and any(widths[column] > LEAST for column in columns):
             widest = max(columns, key=lambda column: widths[column])
             widths[widest] -= 1
