@@ -101,7 +101,7 @@ def attack_lines(found: AttackCalibration) -> Iterator[tuple[str, str, str]]:
     wrong, right = words[found.wrong_without_a_trick], words[found.right_without_a_trick]
     yield "without any", f"it {wrong} the wrong answer, and {right} a right one", ""
     if (found.wrong_without_a_trick, found.right_without_a_trick) != ("fail", "pass"):
-        yield "mind", "it cannot tell right from wrong even so: what succeeds here need not be the trick's doing", ""
+        yield "note", "it cannot tell right from wrong without a trick either, so these tricks may not be the cause", ""
 
 
 def _where(found: ExampleCalibration) -> str:

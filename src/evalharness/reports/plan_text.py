@@ -13,13 +13,17 @@ from evalharness.reports.words import say
 
 
 class PlanReport:
-    """`verbosity` above 0 adds the variances and the test that the plan is for."""
+    """`verbosity` above 0 adds the variances and the test that the plan is for; below 0 is what to do, alone."""
 
     def __init__(self, screen: Screen, verbosity: Verbosity = 0) -> None:
         self._screen = screen
         self._is_verbose = verbosity > 0
+        self._is_brief = verbosity < 0
 
     def show(self, plan: TrialPlan) -> None:
+        if self._is_brief:
+            self._screen.entry([], next(plan_advice(plan))[1])
+            return
         size = count(plan.cases, "case") + (f" in {count(plan.clusters, 'cluster')}" if plan.clusters else "")
         self._screen.say((plan.suite_name, "bold"), f" · {size}")
         self._screen.say()
