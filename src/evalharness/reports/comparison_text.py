@@ -175,17 +175,17 @@ class ComparisonReport:
             self._screen.say(("look".ljust(LABEL_WIDTH), "dim"), command)
 
 
-def headline(comparison: Comparison) -> list[str]:
+def headline(comparison: Comparison, *, with_p: bool = True) -> list[str]:
     """`90 % → 74 %`, `−16 points (95 % CI −28 to −4)`, `p = 0.001`: of the figure that the verdict rests on."""
     found = _decisive(comparison)
     label = [] if found.metric == "pass_rate" else [figure_label(found.metric)]
-    return [*label, *numbers(found, comparison)]
+    return [*label, *numbers(found, comparison, with_p=with_p)]
 
 
 def baseline_line(comparison: Comparison) -> str:
-    """What a run's own report says of it: `REGRESSION   90 % → 74 %   −16 points (…)   p = 0.001   baseline`."""
+    """What a run's own report says of it: `REGRESSION   90 % → 74 %   −16 points (95 % CI −28 to −4)   baseline B`."""
     found = _decisive(comparison)
-    parts = [comparison.verdict, *headline(comparison), comparison.against]
+    parts = [comparison.verdict, *headline(comparison, with_p=False), comparison.against]
     if comparison.verdict == "INCONCLUSIVE":
         parts.append(smallest_loss(found) if _says_what_shows(comparison) else say(found.why))
     elif comparison.verdict == "NO REGRESSION":

@@ -20,11 +20,11 @@ ENOUGH_SINGLE_TRIALS = 50
 """Cases of one trial each from which on the drop that is named is found as often as promised."""
 
 
-def numbers(found: Difference, comparison: Comparison) -> list[str]:
+def numbers(found: Difference, comparison: Comparison, *, with_p: bool = True) -> list[str]:
     """`90 % → 74 %`, `−16 points (95 % CI −28 to −4)`, `p = 0.001`."""
     ends, moved, interval = _difference_text(found, comparison)
     moved = f"{moved} ({interval})" if interval else moved
-    return [part for part in (ends, moved, _chance(found, comparison)) if part]
+    return [part for part in (ends, moved, _chance(found, comparison) if with_p else "") if part]
 
 
 def _chance(found: Difference, comparison: Comparison) -> str:
