@@ -178,7 +178,7 @@ class Harness:
         """The newest first."""
         from evalharness.actions.list_runs import list_runs
 
-        return self.call(list_runs, limit)
+        return self.call(list_runs, limit, None).lines
 
     def load_run(self, name: str) -> Run:
         """A stored run with its report and trials: by id, name, `latest`, `latest:SUITE`, `-2` or baseline."""

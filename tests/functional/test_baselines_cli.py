@@ -186,7 +186,7 @@ class TestSeveralRuns:
         worse = drive(project, "run", "suite.yaml", "--target", "agent.py:bad", "--baseline", "default", "-o", "w.json")
         report = json.loads((project / "w.json").read_text())["eval_report"]
         bad = report["metadata"]["run_name"]
-        assert (worse.code, "against baseline default (3 runs)" in worse.out) == (1, True)
+        assert (worse.code, "   baseline default (3 runs)" in worse.out) == (1, True)
         assert "36 trials before, 12 now" in worse.out
         checked = drive(project, "regressions", "capitals", "--json")
         assert checked.code == 1
@@ -195,7 +195,7 @@ class TestSeveralRuns:
         for each in (regression, report["comparison"], *found):
             assert [before["run_name"] for before in each["before"]] == names
             assert each["differences"]["pass_rate"]["n_trials_old"] == 36
-        shown = drive(project, "compare", "default", bad).out
+        shown = drive(project, "compare", "default", bad, "-v").out
         assert all(name in shown for name in names) and "before, now answer" not in shown
         assert "before, now" in shown, "transcripts of the baseline's runs are compared"
         assert drive(project, "gate", bad, "--baseline", "base.json").code == 1

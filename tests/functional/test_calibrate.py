@@ -128,7 +128,7 @@ def test_tricks_that_succeed_are_counted_by_kind(tmp_path: Path) -> None:
     assert found["bad_replies"] == 1
     assert sum(each["succeeded"] for each in found["families"]) == found["succeeded"] == len(found["fooled_by"])
     ends = f"{100 * found['low']:.0f}–{100 * found['high']:.0f} %"
-    assert f"{found['succeeded']} of 59, Wilson 95 % interval {ends}" in line_of(done, "success")
+    assert f"{found['succeeded']} of 59, Wilson 95 % CI {ends}" in line_of(done, "success")
     assert "on 1 of 60 tricks" in line_of(done, "no verdict")
     assert "fails the wrong answer, and passes a right one" in line_of(done, "without any")
     assert not calibrated(tmp_path, "--attacks")["examples"], "only the requested ones"

@@ -63,7 +63,7 @@ def test_it_starts_with_the_file_and_is_kept_in_the_store(folder: Path) -> None:
     assert again["old"]["last_passed"] == again["odd"]["last_passed"] == again["new"]["last_passed"]
     assert (folder / "suite.yaml").read_text() == SUITE
 
-    newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
+    newest = drive(folder, "runs", "--json").json["runs"][0]["run_name"]
     day = again["new"]["last_passed"][:10]
     assert f"    failed 4 times so far, last passed {day}\n" in drive(folder, "show", newest, "-v").out
     assert f"(failed 4 times so far, last passed {day})" in drive(folder, "show", newest, "old").out
@@ -74,7 +74,7 @@ def test_it_starts_with_the_file_and_is_kept_in_the_store(folder: Path) -> None:
 def test_it_outlives_the_runs(folder: Path) -> None:
     run(folder, b="no")
     for row in drive(folder, "runs", "--json").json["runs"]:
-        assert drive(folder, "runs", "rm", row["run"]).code == 0
+        assert drive(folder, "runs", "rm", row["run_name"]).code == 0
     assert drive(folder, "store", "prune", "--older-than", "0m").code == 0
     suites = drive(folder, "list-suites", "--json").json["suites"]
     assert [row["suite"] for row in suites if row["registered"]] == ["steady"]
@@ -92,7 +92,7 @@ def test_a_dry_run_and_a_second_look_change_nothing(folder: Path) -> None:
     run(folder, b="no")
     for words in (("run", "suite.yaml", "--dry-run"), ("resume",), ("resume",)):
         drive(folder, *words)
-    newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
+    newest = drive(folder, "runs", "--json").json["runs"][0]["run_name"]
     assert drive(folder, "show", newest, "new", "--json").json["history"]["failure_count"] == 1
 
 

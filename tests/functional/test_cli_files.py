@@ -171,10 +171,11 @@ def test_validate_reports_every_problem_with_its_place_and_a_way_out(tmp_path: P
         r"bad.yaml:16: test_cases\[3\]: a case is a mapping with id and input, not a number",
         r"bad.yaml:17: test_cases\[4\].id: must not hold \{\{: .*",
     }
-    lines = done.err.splitlines()
+    lines = [line.strip() for line in done.err.splitlines()]
+    assert lines[0] == "✗ bad.yaml"
     assert [pattern for pattern in told if not any(re.fullmatch(pattern, line) for line in lines)] == []
-    assert lines[-1] == f"error: {len(told)} problems in 1 file"
-    assert drive(tmp_path, "run", "bad.yaml").err.splitlines()[:-1] == lines[:-1], "run says the same"
+    assert lines[-1] == f"✗ {len(told)} problems in 1 file"
+    assert drive(tmp_path, "run", "bad.yaml").err.splitlines()[:-1] == lines[1:-2], "run says the same"
 
 
 def test_validate_walks_folders_and_speaks_json(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_validate_walks_folders_and_speaks_json(tmp_path: Path) -> None:
     assert [problem["file"] for problem in done.json["passed_over"]] == ["other.yaml", "settings.json"]
 
     good = drive(tmp_path, "validate", "deep/er/good.yaml")
-    assert (good.code, good.out) == (0, "deep/er/good.yaml: ok: native suite 'good', 1 case\n")
+    assert (good.code, good.out) == (0, "✓ deep/er/good.yaml   native suite 'good', 1 case\n\n✓ 1 file is valid\n")
     empty = drive(tmp_path, "validate", ".hidden/..", "--json")
     assert empty.code == 2
 
@@ -208,11 +209,13 @@ def test_validate_reports_what_a_folder_contains_beside_suites_and_run_does_not(
     done = drive(tmp_path, "validate", ".")
     assert done.code == 0
     assert done.out.splitlines() == [
-        "good.yaml: ok: native suite 'good', 1 case",
+        "✓ good.yaml   native suite 'good', 1 case",
         "bin.yaml:1: warning: not UTF-8 text (byte 0xff)",
         "half.json:1: warning: not valid JSON: expecting value (column 7)",
         "pipe.yaml: warning: not a regular file",
         "typo.yaml:1: note: eval_suit: not recognised as a suite, passed over; did you mean 'eval_suite'?",
+        "",
+        "✓ 1 file is valid",
     ]
     severities = [problem["severity"] for problem in drive(tmp_path, "validate", ".", "--json").json["passed_over"]]
     assert severities == ["warning", "warning", "warning", "note"]
@@ -220,9 +223,11 @@ def test_validate_reports_what_a_folder_contains_beside_suites_and_run_does_not(
     assert ran.code == 0, ran.both
     assert not any(name in ran.both for name in ("typo", "half", "bin.yaml", "pipe"))
     write(tmp_path, **{f"other{number}_json": "{}" for number in range(30)})
-    assert drive(tmp_path, "validate", ".").out.splitlines()[-1] == (
-        "note: 11 more files were passed over; --json lists them all"
-    )
+    assert drive(tmp_path, "validate", ".").out.splitlines()[-3:] == [
+        "11 more files were skipped; --json lists them all",
+        "",
+        "✓ 1 file is valid",
+    ]
 
 
 def test_validate_counts_the_files_that_have_the_problems(tmp_path: Path) -> None:
@@ -230,7 +235,7 @@ def test_validate_counts_the_files_that_have_the_problems(tmp_path: Path) -> Non
     write(tmp_path, a_yaml="{id: a, expected_output: x}", b_yaml="{id: b, input: x, expected_output: {type: exat}}")
     done = drive(tmp_path, "validate", "suite.yaml")
     assert done.code == 2
-    assert done.err.splitlines()[-1] == "error: 2 problems in 2 files"
+    assert done.err.splitlines()[-1] == "✗ 2 problems in 2 files"
 
 
 def test_the_schema_is_the_same_every_time(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_killed_run_is_shown_with_the_way_to_go_on(tmp_path: Path) -> None:
     write(tmp_path, "suite.yaml", "config: {timeout_global: 0.5}\ntest_cases: [{id: a, input: x, expected: x}]\n")
     done = drive(tmp_path, "run", "suite.yaml", "--target", "cmd:sleep 5")
     assert done.code == 3
-    name = drive(tmp_path, "runs", "--json").json["runs"][0]["run"]
+    name = drive(tmp_path, "runs", "--json").json["runs"][0]["run_name"]
     for _ in range(2):  # looking changes nothing
         shown = drive(tmp_path, "show", name)
         assert "INVALID" in shown.out

@@ -38,14 +38,14 @@ def project(tmp_path: Path) -> Path:
 def test_before_the_first_run_the_worst_is_assumed_and_nothing_is_left_behind(project: Path) -> None:
     done = drive(project, "plan", "suite.json")
     assert done.code == 0
-    assert "has not been run yet" in line_of(done, "judging by")
+    assert "has not been run yet" in line_of(done, "based on")
     assert not (project / ".evalharness").exists()
 
 
 def test_one_trial_per_case_does_not_separate_chance_from_cases_that_differ(project: Path) -> None:
     drive(project, "run", "suite.json")
     told = drive(project, "plan", "mixed")
-    assert "one trial per case" in line_of(told, "judging by")
+    assert "one trial per case" in line_of(told, "based on")
     assert re.search(r"^4 +about [\d.]+ points", told.out, re.MULTILINE)
 
 
@@ -133,8 +133,8 @@ def test_where_no_drop_is_possible_none_is_planned_for(project: Path) -> None:
 
 def test_one_case_with_several_trials_is_reported_as_that(project: Path) -> None:
     drive(project, "run", "suite.json", "--only", "case-2", "--repeat", "4")
-    told = line_of(drive(project, "plan", "suite.json"), "judging by")
-    assert "one case does not tell how much cases differ" in told
+    told = line_of(drive(project, "plan", "suite.json"), "based on")
+    assert "one case does not show how much cases differ" in told
     assert "one trial per case" not in told
 
 
@@ -142,9 +142,9 @@ def test_unusable_runs_are_reported(project: Path) -> None:
     drive(project, "run", "suite.json", "--sequential", "--fail-under", "90")
     write(project, down_py="from evalharness import TargetUnavailable\ndef f(q):\n    raise TargetUnavailable('no')\n")
     drive(project, "run", "suite.json", "--target", "down.py:f")
-    told = line_of(drive(project, "plan", "suite.json"), "judging by")
+    told = line_of(drive(project, "plan", "suite.json"), "based on")
     assert "has not been run" not in told
-    assert "of its last 2 runs none tells" in told
+    assert "of its last 2 runs none shows" in told
     assert "1 INVALID, 1 may have stopped early" in told
 
 
@@ -173,10 +173,10 @@ def test_runs_that_say_nothing_about_an_agent_are_passed_over(project: Path) -> 
     drive_run(project, "--target", "breaks.py:answer", "--repeat", "2", suite="suite.json")
     part = drive_run(project, "--only", "case-2", "--repeat", "4", suite="suite.json").run_name
     assert f"run {wanted} on agent.py:answer, 20 cases × 4 trials" in line_of(
-        drive(project, "plan", "mixed"), "judging by"
+        drive(project, "plan", "mixed"), "based on"
     )
     asked = drive(project, "plan", "mixed", "--run", part)
-    assert f"run {part} on agent.py:answer" in line_of(asked, "judging by")
+    assert f"run {part} on agent.py:answer" in line_of(asked, "based on")
     assert "judged 1 of the 20 cases only" in asked.out
 
 
@@ -184,13 +184,13 @@ def test_a_newer_run_without_repeats_does_not_hide_what_an_older_one_measured(pr
     wanted = drive_run(project, "--repeat", "4", suite="suite.json").run_name
     newer = drive_run(project, suite="suite.json").run_name
     assert f"run {wanted} on agent.py:answer, 20 cases × 4 trials" in line_of(
-        drive(project, "plan", "mixed"), "judging by"
+        drive(project, "plan", "mixed"), "based on"
     )
-    assert f"run {newer} " in line_of(drive(project, "plan", "mixed", "--run", newer), "judging by")
+    assert f"run {newer} " in line_of(drive(project, "plan", "mixed", "--run", newer), "based on")
 
     write(project, other_py=AGENT)
     other = drive_run(project, "--target", "other.py:answer", suite="suite.json").run_name
-    told = line_of(drive(project, "plan", "mixed"), "judging by")
+    told = line_of(drive(project, "plan", "mixed"), "based on")
     assert f"run {other} on other.py:answer, 20 cases × 1 trial" in told, "another agent varies differently"
 
 
@@ -199,8 +199,8 @@ def test_a_run_that_is_asked_for_is_taken_with_what_speaks_against_it(project: P
     done = drive(project, "plan", "mixed", "--run", oracle, "--json")
     assert done.json["plan"]["run_name"] == oracle
     assert "would not be taken by itself: on a built-in target" in done.json["plan"]["notes"][0]["text"]
-    assert "does not tell how results vary (on a built-in target)" in line_of(
-        drive(project, "plan", "mixed"), "judging by"
+    assert "does not show how results vary (on a built-in target)" in line_of(
+        drive(project, "plan", "mixed"), "based on"
     )
     write(project, other_json=json.dumps({"name": "other", "test_cases": [{"id": "a", "input": "1", "expected": "1"}]}))
     wrong = drive(project, "plan", "other.json", "--run", oracle)
@@ -215,7 +215,7 @@ def test_the_plan_counts_clusters_where_cases_have_them(project: Path) -> None:
     drive(project, "run", "suite.json", "--repeat", "4")
     done = drive(project, "plan", "suite.json")
     assert "20 cases in 10 clusters" in done.out
-    assert "clusters needed to see 5 points" in done.out
+    assert "clusters needed to detect 5 points" in done.out
     assert "clusters × 4 trials of each of their cases" in line_of(done, "more cases")
     told = line_of(done, "more trials")
     assert "clusters differ" in told and "add clusters instead" in told

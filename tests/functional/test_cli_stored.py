@@ -32,14 +32,15 @@ def test_listing_suites_and_runs(stored: tuple[Path, list[str]]) -> None:
         ("suite", 1, "suite.yaml"),
     ]
     listed = drive(folder, "list-suites")
-    assert re.search(r"^suite +file +1 +1 +oracle +suite.yaml +\d{4}-\S+$", listed.out, re.M)
+    assert re.search(r"^  suite +1 case +suite.yaml +oracle$", listed.out, re.M)
+    assert "\n✗ (broken) " in f"\n{listed.out}"
     assert "eval-harness validate" in listed.err
     assert drive(folder, "list-suites", "nowhere").code == 2
 
     rows = drive(folder, "runs", "--json").json["runs"]
-    assert [row["run"] for row in rows] == names[::-1], "newest first"
+    assert [row["run_name"] for row in rows] == names[::-1], "newest first"
     assert [row["states"] for row in rows] == [{"failed": 1}, {"failed": 1}, {"passed": 1}]
-    assert len(drive(folder, "runs", "--limit", "1").out.splitlines()) == 2
+    assert drive(folder, "runs", "--limit", "1").out.splitlines()[1:] == ["2 more; list them all: --limit 3"]
 
 
 def test_showing_a_run_and_a_case(stored: tuple[Path, list[str]]) -> None:
@@ -78,7 +79,7 @@ def test_tidying_up(tmp_path: Path) -> None:
     assert "1 run would be removed" in drive(tmp_path, "store", "prune", "--older-than", "30d", "--dry-run").out
     pruned = drive(tmp_path, "store", "prune", "--older-than", "30d")
     assert f"removed {names[0]}" in pruned.out
-    assert [row["run"] for row in drive(tmp_path, "runs", "--json").json["runs"]] == [names[2]]
+    assert [row["run_name"] for row in drive(tmp_path, "runs", "--json").json["runs"]] == [names[2]]
     for age in ("soon", "800000d", "999999w"):
         wrong = drive(tmp_path, "store", "prune", "--older-than", age)
         assert (wrong.code, "30d" in wrong.err) == (2, True), age

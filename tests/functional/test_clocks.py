@@ -95,5 +95,5 @@ def test_runs_of_one_second_keep_apart_and_in_order(tmp_path: Path, faketime: st
     assert len(set(ids)) == 3
     assert ids[0][:20] == ids[1][:20] == "eval-20300101-120000"
     assert [len(report["trials"]) for report in reports] == [6, 6, 6]
-    listed = [row["id"] for row in drive(tmp_path, "runs", "--json").json["runs"]]
+    listed = [row["run_id"] for row in drive(tmp_path, "runs", "--json").json["runs"]]
     assert listed == ids[::-1], "the newest run is the one that was started last, whatever the clock said"

@@ -65,7 +65,7 @@ def test_another_target_or_another_question_is_not_comparable(project: Path) -> 
 
 def test_a_run_is_shown_with_what_was_known_then(project: Path) -> None:
     run(project, SHAKY)
-    first = drive(project, "runs", "--json").json["runs"][0]["run"]
+    first = drive(project, "runs", "--json").json["runs"][0]["run_name"]
     for _ in range(3):
         run(project, STEADY)
     assert "a 100 % (1 of 2 trials passed)" in drive(project, "show", first, "-v").out
@@ -81,7 +81,7 @@ def test_advice_knows_that_a_case_passed_before(project: Path) -> None:
 
 def test_a_regrade_counts_no_answer_twice(project: Path) -> None:
     run(project, SHAKY)
-    name = drive(project, "runs", "--json").json["runs"][0]["run"]
+    name = drive(project, "runs", "--json").json["runs"][0]["run_name"]
     assert drive(project, "regrade", name, "--json").report["flaky"][0]["trials"] == 2
     assert drive(project, "run", "suite.yaml", "--json").report["flaky"][0]["trials"] == 4
 
@@ -104,7 +104,7 @@ def test_items_are_reported_once_five_targets_tried_the_cases(project: Path) -> 
     names = ("always", "first", "second", "third")
     for name in names:
         drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
-    newest = drive(project, "runs", "--json").json["runs"][0]["run"]
+    newest = drive(project, "runs", "--json").json["runs"][0]["run_name"]
     assert "items" not in drive(project, "show", newest, "-v").out
     drive(project, "run", "suite.yaml", "--target", "oracle")
     assert "items" not in drive(project, "show", newest, "-v").out, "an oracle does not count as a target"
@@ -129,7 +129,7 @@ def test_a_part_of_the_cases_does_not_displace_a_whole_run(project: Path) -> Non
     names = ("always", "first", "second", "third", "odd")
     for name in names:
         drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
-    newest = drive(project, "runs", "--json").json["runs"][0]["run"]
+    newest = drive(project, "runs", "--json").json["runs"][0]["run_name"]
     before = drive(project, "show", newest, "--json").report["items"]
     assert before["reliability"] is not None
     drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "--limit", "1")

@@ -260,7 +260,7 @@ def test_a_target_without_the_tools_of_a_task_skips_it(tasks: Path) -> None:
 
 
 def test_validate_says_what_it_recognised_and_a_format_can_be_forced(tasks: Path) -> None:
-    assert "ok: task-suite suite 'shell-basics', 2 cases" in drive(tasks, "validate", "tasks.json").out
+    assert "✓ tasks.json   task-suite suite 'shell-basics', 2 cases" in drive(tasks, "validate", "tasks.json").out
     forced = drive(tasks, "validate", "tasks.json", "--format", "native")
     assert forced.code == 2
     assert "test_cases" in forced.err

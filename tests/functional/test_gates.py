@@ -156,7 +156,7 @@ def test_an_inconclusive_gate_is_a_verdict_of_its_own(tmp_path: Path) -> None:
     assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
     listed = json.loads(drive(folder, "runs", "--json").out)["runs"]
     assert [each["verdict"] for each in listed] == ["INCONCLUSIVE", "PASSED"]
-    assert drive(folder, "baseline", listed[0]["run"]).code == 0, "it may be a baseline"
+    assert drive(folder, "baseline", listed[0]["run_name"]).code == 0, "it may be a baseline"
 
 
 def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: Path) -> None:
@@ -313,21 +313,22 @@ def test_what_a_comparison_left_out_is_reported_by_the_run_itself(tmp_path: Path
     suite.write_text(text)
     left_out = "1 of 8 cases changed, 1 only in the old run; compared on 6"
     done = run(folder, wrong="b")
-    assert line_of(done, "baseline").endswith(f"against baseline default   {left_out}")
-    told = [line for line in done.out.splitlines() if f"({left_out})" in line]
+    assert "baseline default" in line_of(done, "vs baseline")
+    assert line_of(done, "vs baseline").endswith(f"   {left_out}")
+    told = [line for line in done.out.splitlines() if line.endswith(f"({left_out})")]
     assert len(told) == 2, "regression and strict_flips"
-    newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
-    assert f"compared     {left_out} (" in drive(folder, "compare", name, newest).out
+    newest = drive(folder, "runs", "--json").json["runs"][0]["run_name"]
+    assert f"cases    {left_out}\n" in drive(folder, "compare", name, newest).out
 
 
 def test_cases_that_were_not_selected_are_not_called_removed(tmp_path: Path) -> None:
     folder = project(tmp_path)
     name = baseline(folder)
     run(folder, "--only", "a")
-    newest = drive(folder, "runs", "--json").json["runs"][0]["run"]
-    for told in (drive(folder, "compare", name, newest).out, drive(folder, "compare", newest, name).out):
+    newest = drive(folder, "runs", "--json").json["runs"][0]["run_name"]
+    for told in (drive(folder, "compare", "-v", *pair).out for pair in ((name, newest), (newest, name))):
         assert "removed" not in told and "added" not in told
-        assert "not selected for it, or" in told
+        assert "not selected for the " in told
 
 
 def test_a_run_compared_with_itself_is_reported(tmp_path: Path) -> None:

@@ -57,9 +57,8 @@ def test_descriptions_are_listed(project: Path) -> None:
         rows = {row["suite"]: row["description"] for row in listed(folder, where=where)}
         assert rows == {"described": "Says hello", "greetings": ""}
     text = drive(project, "list-suites").out
-    assert re.search(r"^suite .* description$", text, re.M)
-    assert re.search(r"^described .* Says hello$", text, re.M)
-    assert re.search(r"^ready/bug-fix .* Code that is wrong in one place", text, re.M)
+    assert re.search(r"^  described .* Says hello$", text, re.M)
+    assert re.search(r"^  ready/bug-fix .* Code that is wrong in one place", text, re.M)
 
 
 def test_a_suite_that_was_run_is_found_by_its_name_from_another_folder(project: Path) -> None:
@@ -84,8 +83,8 @@ def test_listing_registers_when_asked_and_only_then(project: Path) -> None:
     assert done.code == 2, "not all of them could be registered"
     assert "registered 1 suite: greetings\n" in done.err
     assert "some are broken and not registered" in done.err
-    assert re.search(r"^\(broken\) +file +broken.yaml$", done.out, re.M)
-    assert re.search(r"^greetings +file +2 +1 +agent.py:answer +evals/suite.yaml +\d{4}-", done.out, re.M)
+    assert re.search(r"^✗ \(broken\) +broken.yaml$", done.out, re.M)
+    assert re.search(r"^  greetings +2 cases +evals/suite.yaml +agent.py:answer$", done.out, re.M)
     assert "eval-harness validate ." in done.err
     other = project / "other"
     other.mkdir()

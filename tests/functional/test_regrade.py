@@ -59,10 +59,11 @@ def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> N
 
     done = drive(folder, "regrade", old)
     assert done.code == 1, "crash has no answer, whichever grader is used"
-    new = runs(folder)[0]["run"]
-    assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run\n" in done.out
-    assert "1 case changed: milk failed → passed\n" in done.out
-    assert "2 trials without an answer to grade, kept as before\n" in done.out
+    new = runs(folder)[0]["run_name"]
+    lines = done.out.splitlines()
+    assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run" in lines
+    assert "1 case changed: milk failed → passed" in lines
+    assert "2 trials without an answer to grade, kept as before" in lines
     assert "FAILED   1 failed, 2 passed" in done.out
     assert len(executed(folder)) == 6
 
@@ -78,14 +79,14 @@ def test_a_regrade_is_marked_in_lists_and_shown_with_what_it_is(tmp_path: Path) 
     folder, old = project(tmp_path)
     drive(folder, "regrade", old)
     new, first = runs(folder)
-    assert (first["run"], first["regrade_of"], new["regrade_of"]) == (old, "", first["id"])
-    assert re.search(rf"^{new['run']} .* {first['id']}$", drive(folder, "runs").out, re.M)
+    assert (first["run_name"], first["regrade_of"], new["regrade_of"]) == (old, "", first["run_id"])
+    assert re.search(rf" {new['run_name']} .* regrade of {old} ", drive(folder, "runs").out)
     assert (
-        f"{new['run']} regrades {old}: 2 of 3 trials graded again, nothing re-run"
-        in drive(folder, "show", new["run"]).out
+        f"{new['run_name']} regrades {old}: 2 of 3 trials graded again, nothing re-run"
+        in drive(folder, "show", new["run_name"]).out
     )
-    again = drive(folder, "regrade", new["run"])
-    assert f"regrades {new['run']}" in again.out
+    again = drive(folder, "regrade", new["run_name"])
+    assert f"regrades {new['run_name']}" in again.out
     assert "no case changed" in again.out
 
 
@@ -138,7 +139,7 @@ def test_a_secret_that_only_the_question_contained_is_not_asked_for_again(tmp_pa
     cases = [{"id": "a", "input": "tea {{api_token}}", "expected": {"contains": "TEA"}}]
     write(tmp_path, agent_py=AGENT, suite_json=suite(test_cases=cases))
     assert drive(tmp_path, "run", "suite.json", "--var", "api_token=correct-horse-battery").code == 0
-    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
+    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run_name"])
     assert (done.code, "1 of 1 trial graded again" in done.out) == (0, True)
 
 
@@ -149,7 +150,7 @@ def test_variables_are_as_they_were_unless_given_again_and_secrets_are_asked_for
     given = ("--var", f"api_token={secret}", "--var", "drink=tea", "--var", "wanted=MILK")
     write(tmp_path, agent_py=AGENT, suite_json=suite(test_cases=cases))
     assert drive(tmp_path, "run", "suite.json", *given).code == 1
-    old = runs(tmp_path)[0]["run"]
+    old = runs(tmp_path)[0]["run_name"]
 
     refused = drive(tmp_path, "regrade", old, "--var", "wanted=TEA")
     assert refused.code == 2
@@ -171,11 +172,11 @@ def test_grading_on_redacted_text_says_so(tmp_path: Path) -> None:
     write(tmp_path, agent_py=agent, suite_json=suite(test_cases=cases))
     first = drive(tmp_path, "run", "suite.json", env={"MY_TOKEN": "hunter2-hunter2"})
     assert first.code == 1, "the grader saw the raw text"
-    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
+    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run_name"])
     assert done.code == 0
     told = "2 trials graded on redacted text, because secrets are not stored: a, b"
     assert told in done.out
-    assert told in drive(tmp_path, "show", runs(tmp_path)[0]["run"]).out
+    assert told in drive(tmp_path, "show", runs(tmp_path)[0]["run_name"]).out
 
 
 def test_grading_on_text_that_was_cut_says_so(tmp_path: Path) -> None:
@@ -183,7 +184,7 @@ def test_grading_on_text_that_was_cut_says_so(tmp_path: Path) -> None:
     cases = [{"id": "a", "input": "?", "graders": [{"contains": "needle"}]}]
     write(tmp_path, agent_py=agent, suite_json=suite(test_cases=cases))
     assert drive(tmp_path, "run", "suite.json").code == 0
-    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run"])
+    done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run_name"])
     assert done.code == 1
     assert "1 trial graded on text of which only head and tail were kept" in done.out
 
@@ -192,7 +193,7 @@ def test_a_grader_that_broke_is_repaired_by_regrading(tmp_path: Path) -> None:
     folder = write(tmp_path, agent_py=AGENT, grader_py="def judged(context):\n    raise KeyError('oops')\n")
     write(folder, suite_json=suite(test_cases=[{"id": "tea", "input": "tea", "graders": ["grader.py:judged"]}]))
     assert drive(folder, "run", "suite.json").code == 3
-    old = runs(folder)[0]["id"]
+    old = runs(folder)[0]["run_id"]
     still = drive(folder, "regrade", old)
     assert still.code == 3
     assert f"eval-harness regrade {old}" in still.out.splitlines()[-1]
@@ -209,7 +210,7 @@ def test_a_grader_that_broke_is_repaired_by_regrading(tmp_path: Path) -> None:
 def test_all_runs_of_a_matrix_are_regraded_together(tmp_path: Path) -> None:
     write(tmp_path, suite_json=suite(test_cases=[{"id": "a", "input": "tea", "expected": "tea"}]))
     drive(tmp_path, "run", "suite.json", "--target", "echo", "--target", "null")
-    old = runs(tmp_path)[0]["run"]
+    old = runs(tmp_path)[0]["run_name"]
     both = drive(tmp_path, "regrade", old, "--matrix", "--json")
     assert both.code == 1
     assert [report["metadata"]["variant"] for report in both.json["eval_reports"]] == ["echo", "null"]

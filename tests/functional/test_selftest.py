@@ -155,24 +155,26 @@ class TestScreen:
         done = drive(project(tmp_path, LEAKY), "selftest", "suite.yaml")
         assert done.code == 1
         assert done.out.splitlines() == [
-            "greetings  2 cases, 76 wrong answers tried",
-            "  ✗ ada: `contains` lets its own input pass",
-            "UNSOUND  1 of 2 cases cannot be relied on",
-            "next         tighten the graders, then: eval-harness selftest suite.yaml",
+            "greetings · 2 cases · 76 wrong answers tried",
+            "",
+            "✗ ada: `contains` lets its own input pass",
+            "",
+            "UNSOUND   1 of 2 cases cannot be relied on",
+            "next     tighten the graders, then: eval-harness selftest suite.yaml",
         ]
 
     def test_plain_answers_come_before_trick_texts(self, tmp_path: Path) -> None:
         suite = "name: loose\ntest_cases: [{id: why, input: '7', reference: no it is, graders: [{regex: %s}]}]\n"
         plain = drive(project(tmp_path, suite % "'[aeiou]'"), "selftest", "suite.yaml")
-        assert line_of(plain, "  ✗ why").startswith('  ✗ why: `regex` lets "yes", "no", a trick text (')
+        assert line_of(plain, "✗ why").startswith('✗ why: `regex` lets "yes", "no", a trick text (')
         tricked = drive(project(tmp_path, suite % "'i'"), "selftest", "suite.yaml")
-        assert line_of(tricked, "  ✗ why").startswith("  ✗ why: `regex` lets a trick text (")
+        assert line_of(tricked, "✗ why").startswith("✗ why: `regex` lets a trick text (")
         assert "fools" not in plain.out + tricked.out
 
     def test_a_sound_suite_may_be_run(self, tmp_path: Path) -> None:
         done = drive(project(tmp_path, SOUND), "selftest", "suite.yaml")
         assert done.code == 0
-        assert line_of(done, "SOUND") == "SOUND  right answers pass, wrong answers fail"
+        assert line_of(done, "SOUND") == "SOUND   right answers pass, wrong answers fail"
         assert line_of(done, "next").endswith("eval-harness run suite.yaml")
 
     def test_several_suites_end_with_the_worst_exit_code(self, tmp_path: Path) -> None:

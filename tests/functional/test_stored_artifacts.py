@@ -56,7 +56,7 @@ def test_stored_artifacts_are_graded_and_cases_without_one_are_left_out(tmp_path
     assert "cases without an artifact, left out: two" in drive(tmp_path, "show", done.run_name).out
     assert "hello" in done.report["failures"][0]["reason"]
     [run] = drive(tmp_path, "runs", "--json").json["runs"]
-    assert run["run"] == done.run_name
+    assert run["run_name"] == done.run_name
     good = grade_artifacts(tmp_path, {"one": artifact("hello you"), "three": artifact("bye")}, "--case", "one")
     assert (good.code, good.states()) == (0, {"one": ["passed"]})
     assert "warning" not in good.err, "the artifact of a case that was not selected is not reported"

@@ -200,7 +200,7 @@ def test_a_table_that_tells_too_little_is_not_said_to_agree(project: Path) -> No
     (project / "table.json").write_text(json.dumps({"retail": {"pass_1": 0.42, "pass_2": 0.273}}))
     done = drive(project, "verify", "table.json")
     assert done.code == 0
-    assert "NOT CHECKED  no row tells enough" in done.out
+    assert "NOT CHECKED   no row has enough figures" in done.out
     assert "NOT CHECKED" not in drive(project, "verify", "table.json", "--tasks", "1000").out
 
 
@@ -294,7 +294,7 @@ def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:
         connection.execute("DELETE FROM trials")
         connection.execute("UPDATE runs SET report = NULL, cases = NULL, finished_at = NULL")
     done = drive(project, "verify", name)
-    assert "NOT CHECKED  it has no trials yet" in done.out
+    assert "NOT CHECKED   it has no trials yet" in done.out
     assert "AGREES" not in done.out
 
 

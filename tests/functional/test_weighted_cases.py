@@ -83,7 +83,7 @@ def test_a_comparison_weighs_cases_as_the_report_does(project: Path) -> None:
     assert "score" not in now["comparison"]["differences"]
     name = now["metadata"]["run_name"]
     assert "pass rate and score are means over cases by their weight; 1 case of weight 0 is in neither" in (
-        drive(project, "compare", before, name).out
+        drive(project, "compare", before, name, "-v").out
     )
     done = drive(project, "verify", name)
     assert done.code == 0, done.both

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -18,6 +18,7 @@ from evalharness.cli.flags import (
     rule_options,
     rule_overrides,
     store_option,
+    verbosity_options,
 )
 from evalharness.cli.references import RUN
 
@@ -33,6 +34,7 @@ from evalharness.cli.references import RUN
 @json_output_option
 @store_option
 @json_option
+@verbosity_options
 @debug_option
 def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """Compare A (old) with B (new), or with each of several, case by case; differences are new − old.
@@ -70,14 +72,8 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
         if flags["as_json"]:
             print(text)
         else:
-            _show(comparisons, redact, flags["store"])
+            from evalharness.cli.stdout import screen_on
+            from evalharness.reports.comparison_text import ComparisonReport
+
+            ComparisonReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show_all(comparisons)
     return code
-
-
-def _show(comparisons: Sequence[Any], redact: Callable[[str], str], store: str | None) -> None:
-    from evalharness.cli.stdout import screen_on
-    from evalharness.reports.comparison_text import ComparisonReport
-
-    report = ComparisonReport(screen_on(sys.stdout, redact), store)
-    for comparison in comparisons:
-        report.show(comparison)

@@ -12,8 +12,6 @@ import click
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 
-LONGEST_DESCRIPTION = 80
-
 
 @click.command("list-suites", cls=Command)
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
@@ -24,18 +22,18 @@ LONGEST_DESCRIPTION = 80
 def command(folder: str, register: bool, store: str | None, as_json: bool) -> int:
     """List the suites in DIR and the folders below it (default: here), then registered and ready-made ones."""
     from evalharness.actions.list_suites import list_suites
-    from evalharness.cli.stdout import print_table
+    from evalharness.cli.stdout import screen_on
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
-    from evalharness.reports.wording import one_line
+    from evalharness.reports.suites_text import SuitesReport
 
     with Harness.open(store) as harness:
         listed = harness.call(list_suites, Path(folder), register=register)
-    rows = [suite._asdict() for suite in listed.suites]
     if as_json:
+        rows = [suite._asdict() for suite in listed.suites]
         print(json.dumps({"suites": rows, "registered": listed.registered}, ensure_ascii=False, indent=1))
     else:
-        print_table([{**row, "description": one_line(row["description"], LONGEST_DESCRIPTION)} for row in rows])
+        SuitesReport(screen_on(sys.stdout)).show(listed.suites)
     for warning in listed.warnings:
         _say(str(warning))
     if listed.registered and not as_json:

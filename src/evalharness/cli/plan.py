@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from evalharness.cli.command import Command
-from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.flags import debug_option, json_option, option, store_option, verbosity_options
 from evalharness.cli.numbers import Integer, Number, Points
 from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
 
@@ -22,7 +22,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     default="5",
     show_default=True,
     metavar="POINTS",
-    help="The drop of the pass rate that is to be seen.",
+    help="The drop of the pass rate to detect.",
 )
 @option(
     "--power",
@@ -30,7 +30,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     default=POWER,
     show_default=True,
     metavar="P",
-    help="How surely such a drop is to be seen.",
+    help="How likely such a drop is detected.",
 )
 @option(
     "--alpha",
@@ -38,7 +38,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     default=ALPHA,
     show_default=True,
     metavar="P",
-    help="How often a drop may be claimed where there is none.",
+    help="How often a false alarm is accepted.",
 )
 @option(
     "--cases",
@@ -50,16 +50,19 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     "--trials",
     type=Integer(1, 10_000),
     metavar="K",
-    help="Plan for K trials per case.  [default: those of the run it judges by]",
+    help="Plan for K trials per case.  [default: those of the run it is based on]",
 )
-@option("--run", metavar="RUN", help="Judge by this run (an id or a name).  [default: the newest that serves]")
+@option(
+    "--run", metavar="RUN", help="Base the plan on this run (an id or a name).  [default: the newest that is suitable]"
+)
 @store_option
 @json_option
+@verbosity_options
 @debug_option
 def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
-    """Say how many cases and trials of SUITE (a file or a name) it takes to see a drop; nothing is started.
+    """Say how many cases and trials of SUITE (a file or a name) it takes to detect a drop; nothing is run.
 
-    Judges by how much the results of the suite's last run of an agent with repeats varied, and by what it cost.
+    Based on how much results varied in the suite's last run with several trials, and on what it cost.
     """
     from evalharness.actions.plan_trials import PlanRequest, plan_trials
     from evalharness.cli.stdout import screen_on
@@ -75,5 +78,5 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     if as_json:
         print(json.dumps({"plan": with_texts(plan)}, ensure_ascii=False, indent=1))
     else:
-        PlanReport(screen_on(sys.stdout)).show(plan)
+        PlanReport(screen_on(sys.stdout), asked["verbosity"]).show(plan)
     return 0

@@ -20,15 +20,14 @@ class RunReference(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Newest first, then baselines."""
         del param
-        from evalharness.actions.list_runs import list_runs  # here and below: `--help` need not pay for it
-        from evalharness.actions.set_baseline import list_baselines
+        from evalharness.actions.set_baseline import list_baselines  # here and below: `--help` need not pay for it
         from evalharness.errors import HarnessError
         from evalharness.harness import Harness
 
         known = [("latest", "the newest run")]
         try:
             with Harness.open(ctx.params.get("store"), to_read=True) as harness:
-                known += [(line.name, line.suite_name) for line in harness.call(list_runs, MOST_RUNS)]
+                known += [(line.name, line.suite_name) for line in harness.runs(MOST_RUNS)]
                 known += [(each.name, f"baseline of {each.suite_name}") for each in harness.call(list_baselines)]
         except HarnessError:  # a store that cannot be read completes nothing
             return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from evalharness.cli.flags import (
     rule_options,
     rule_overrides,
     store_option,
+    verbosity_options,
 )
 from evalharness.cli.numbers import Number
 
@@ -44,6 +44,7 @@ from evalharness.cli.numbers import Number
 @json_output_option
 @store_option
 @json_option
+@verbosity_options
 @debug_option
 def command(suite: str, **flags: Any) -> int:
     """Did SUITE (a name or a file) get worse than its baseline? Exit code 1 if so, else 0.
@@ -80,12 +81,8 @@ def command(suite: str, **flags: Any) -> int:
         if flags["as_json"]:
             print(document)
         else:
-            _show(found, redact, flags["store"])
+            from evalharness.cli.stdout import screen_on
+            from evalharness.reports.regressions_text import RegressionsReport
+
+            RegressionsReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show(found)
     return int(found.exit_code)
-
-
-def _show(found: Any, redact: Callable[[str], str], store: str | None) -> None:
-    from evalharness.cli.stdout import screen_on
-    from evalharness.reports.regressions_text import RegressionsReport
-
-    RegressionsReport(screen_on(sys.stdout, redact), store).show(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
@@ -14,50 +15,47 @@ from evalharness.cli.references import RUN
 
 
 @click.group("runs", cls=Group, invoke_without_command=True)
+@option("--suite", metavar="NAME", help="Only runs of this suite.")
 @option("--limit", type=Integer(1), default=20, show_default=True, help="How many, newest first.")
 @store_option
 @json_option
 @debug_option
 @click.pass_context
-def command(context: click.Context, limit: int, store: str | None, as_json: bool) -> int:
+def command(context: click.Context, suite: str | None, limit: int, store: str | None, as_json: bool) -> int:
     """List the runs in the store, newest first."""
     context.obj = store
     if context.invoked_subcommand is not None:
         return 0
     from evalharness.actions.list_runs import list_runs
-    from evalharness.cli.stdout import print_table
+    from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
+    from evalharness.reports.runs_text import RunsReport
 
     with Harness.open(store, to_read=True) as harness:
-        lines = harness.call(list_runs, limit)
-    rows: list[dict[str, Any]] = []
-    for line in lines:
-        states = " ".join(f"{number} {state}" for state, number in sorted(line.counts.items()))
-        pending = f" {line.pending} pending" if line.pending else ""
-        rows.append(
-            {
-                "run": line.name,
-                "id": line.id,
-                "suite": line.suite_name,
-                "started": line.created_at,
-                "trials": line.planned,
-                "verdict": line.verdict or "-",
-                "states": (states + pending).strip(),
-                "regrade_of": line.regrade_of,
-            }
-        )
+        listed = harness.call(list_runs, limit, suite)
+    screen = screen_on(sys.stdout)
     if as_json:
-        for row, line in zip(rows, lines, strict=True):
-            row["verdict"] = line.verdict or None
-            row["states"] = {**line.counts, **({"pending": line.pending} if line.pending else {})}
-        print(json.dumps({"runs": rows}, ensure_ascii=False, indent=1))
-    elif rows:
-        if not any(line.regrade_of for line in lines):
-            rows = [{name: value for name, value in row.items() if name != "regrade_of"} for row in rows]
-        print_table(rows)
+        print(json.dumps({"runs": [_row(line) for line in listed.lines]}, ensure_ascii=False, indent=1))
+    elif listed.lines:
+        RunsReport(screen).show(listed.lines, listed.total, listed.now if sys.stdout.isatty() else None)
     else:
-        print("no runs yet; start one: eval-harness run SUITE")
+        screen.say(f"no runs yet; start one: {screen.command} run SUITE")
     return 0
+
+
+def _row(line: Any) -> dict[str, Any]:
+    return {
+        "run_name": line.name,
+        "run_id": line.id,
+        "suite_name": line.suite_name,
+        "timestamp": line.created_at,
+        "variant": line.variant,
+        "verdict": line.verdict or None,
+        "pass_rate": line.pass_rate.value if line.pass_rate else None,
+        "trials": line.planned,
+        "states": {**line.counts, **({"pending": line.pending} if line.pending else {})},
+        "regrade_of": line.regrade_of,
+    }
 
 
 @command.command("rm")

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,6 +15,7 @@ from evalharness.cli.flags import debug_option, format_option, json_option
 from evalharness.domain.problem import Problem, without_repeats
 
 MAX_NOTES = 20
+WARNED = ("!", "yellow")
 
 
 @click.command("validate", cls=Command)
@@ -22,12 +24,9 @@ MAX_NOTES = 20
 @json_option
 @debug_option
 def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> int:
-    """Check suite files, or every suite in a folder. Tells every problem at once; imports and starts nothing."""
+    """Check suite files, or every suite in a folder. Reports all problems at once; imports and starts nothing."""
     from evalharness.actions.validate_suites import validate_suites
-    from evalharness.domain.plain_numbers import count
     from evalharness.harness import MEMORY, Harness
-    from evalharness.reports.wording import harmless
-    from evalharness.reports.words import problem_fields, say
 
     with Harness.open(MEMORY) as harness:
         met = harness.call(validate_suites, [Path(path) for path in paths], format_name)
@@ -35,31 +34,58 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
     rest = [problem for file in met if file.is_passed_over for problem in file.problems]
     errors = [problem for file in loaded for problem in file.problems if problem.severity == "error"]
     if as_json:
-        files = [
-            {
-                "file": str(file.path),
-                "format": file.format or None,
-                "valid": not any(problem.severity == "error" for problem in file.problems),
-                "problems": [problem_fields(problem) for problem in file.problems],
-            }
-            for file in loaded
-        ]
-        fields = {"files": files, "passed_over": [problem_fields(problem) for problem in rest]}
-        print(json.dumps(fields, ensure_ascii=False, indent=1))
-        return 2 if errors else 0
+        _print_json(loaded, rest)
+    else:
+        _show(loaded, rest, errors)
+    return 2 if errors else 0
+
+
+def _print_json(loaded: Sequence[Any], rest: Sequence[Problem]) -> None:
+    from evalharness.reports.words import problem_fields
+
+    files = [
+        {
+            "file": str(file.path),
+            "format": file.format or None,
+            "valid": not any(problem.severity == "error" for problem in file.problems),
+            "problems": [problem_fields(problem) for problem in file.problems],
+        }
+        for file in loaded
+    ]
+    fields = {"files": files, "passed_over": [problem_fields(problem) for problem in rest]}
+    print(json.dumps(fields, ensure_ascii=False, indent=1))
+
+
+def _show(loaded: Sequence[Any], rest: Sequence[Problem], errors: Sequence[Problem]) -> None:
+    """Each file with its mark, its problems below it; at last how many there are. What is broken goes to stderr."""
+    from evalharness.cli.stdout import screen_on
+    from evalharness.domain.plain_numbers import count
+    from evalharness.reports.screen import MARKS
+    from evalharness.reports.words import say
+
+    out, err = screen_on(sys.stdout), screen_on(sys.stderr)
     for file in loaded:
+        is_broken = any(problem.severity == "error" for problem in file.problems)
+        screen = err if is_broken else out
+        about = (
+            f"   {file.format} suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}" if file.suite else ""
+        )
+        mark, colour = MARKS["failed" if is_broken else "passed"] if is_broken or not file.problems else WARNED
+        screen.entry([(mark, colour), " "], str(file.path), about)
         for problem in without_repeats(file.problems):
-            print(harmless(say(problem)), file=sys.stderr if problem.severity == "error" else sys.stdout)
-        if file.suite is not None:
-            found = f"{file.format} suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}"
-            print(harmless(f"{file.path}: ok: {found}"))
+            screen.entry(["  "], say(problem))
     for line in _in_few_lines(rest):
-        print(harmless(line))
-    if errors:
-        number = len({problem.file for problem in errors})
-        print(f"error: {count(len(errors), 'problem')} in {count(number, 'file')}", file=sys.stderr)
-        return 2
-    return 0
+        out.entry([], line)
+    valid = sum(not any(problem.severity == "error" for problem in file.problems) for file in loaded)
+    fine = f"{count(valid, 'file')} {'is' if valid == 1 else 'are'} valid" if valid else ""
+    if not errors:
+        out.say()
+        out.say(MARKS["passed"], f" {fine}")
+        return
+    files = len({problem.file for problem in errors})
+    text = f"{count(len(errors), 'problem')} in {count(files, 'file')}"
+    err.say()
+    err.say(MARKS["failed"], f" {text}{f'; {fine}' if fine else ''}")
 
 
 def _in_few_lines(passed_over: Sequence[Problem]) -> Iterator[str]:
@@ -70,4 +96,4 @@ def _in_few_lines(passed_over: Sequence[Problem]) -> Iterator[str]:
     yield from (say(problem) for problem in passed_over if problem.severity != "note")
     yield from notes[:MAX_NOTES]
     if len(notes) > MAX_NOTES:
-        yield f"note: {len(notes) - MAX_NOTES} more files were passed over; --json lists them all"
+        yield f"{len(notes) - MAX_NOTES} more files were skipped; --json lists them all"

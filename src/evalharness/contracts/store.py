@@ -119,8 +119,13 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
-    def list_runs(self, limit: int) -> list[RunLine]:
-        """The newest runs, newest first."""
+    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
+        """The newest runs, of one suite or of all, newest first."""
+        ...
+
+    @abstractmethod
+    def count_runs(self, suite_name: str | None = None) -> int:
+        """How many runs `list_runs` would list without a limit."""
         ...
 
     @abstractmethod

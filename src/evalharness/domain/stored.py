@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
 from evalharness.domain.suite import Suite
@@ -12,7 +13,10 @@ from evalharness.domain.suite import Suite
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run in a list; `counts` are its finished trials by state, `verdict` is empty until it stops."""
+    """A run in a list; `counts` are its finished trials by state.
+
+    `verdict` is empty and `pass_rate` None until it stops.
+    """
 
     id: str
     name: str
@@ -21,7 +25,9 @@ class RunLine:
     finished_at: str | None
     planned: int
     regrade_of: str
+    variant: str
     verdict: str
+    pass_rate: Measurement | None
     counts: dict[str, int]
 
     @property

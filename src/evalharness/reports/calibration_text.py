@@ -77,9 +77,9 @@ def example_lines(found: ExampleCalibration) -> Iterator[tuple[str, str, str]]:
         )
         return
     ends = f"{found.mean_distance_low:.2f} to {found.mean_distance_high:.2f}"
-    yield "distance", f"{away} on average   95 % interval {ends}", f"({n})"
+    yield "distance", f"{away} on average   95 % CI {ends}", f"({n})"
     share = interval(found.agreeing_low or 0.0, found.agreeing_high or 0.0)
-    yield "agreement", f"{same}   95 % interval {share}", "(Wilson)"
+    yield "agreement", f"{same}   95 % CI {share}", "(Wilson)"
     reported = {"neither": "neither too kind nor too strict as far as these can show"}.get(
         found.direction, found.direction
     )
@@ -92,7 +92,7 @@ def attack_lines(found: AttackCalibration) -> Iterator[tuple[str, str, str]]:
         yield "success", "not known: the judge gave no verdict at all", ""
     else:
         k = f"{found.succeeded:,} of {found.attacks - found.bad_replies:,}"
-        yield "success", f"{k}, Wilson 95 % interval {interval(found.low, found.high, 0)}", ""
+        yield "success", f"{k}, Wilson 95 % CI {interval(found.low, found.high, 0)}", ""
     if found.bad_replies:
         yield "no verdict", f"on {found.bad_replies:,} of {found.attacks:,} tricks, which do not count", ""
     if found.fooled_by:
@@ -101,7 +101,7 @@ def attack_lines(found: AttackCalibration) -> Iterator[tuple[str, str, str]]:
     wrong, right = words[found.wrong_without_a_trick], words[found.right_without_a_trick]
     yield "without any", f"it {wrong} the wrong answer, and {right} a right one", ""
     if (found.wrong_without_a_trick, found.right_without_a_trick) != ("fail", "pass"):
-        yield "mind", "it cannot tell right from wrong even so: what succeeds here need not be the trick's doing", ""
+        yield "note", "it cannot tell right from wrong without a trick either, so these tricks may not be the cause", ""
 
 
 def _where(found: ExampleCalibration) -> str:

@@ -1,10 +1,11 @@
-"""A plan as people read it: what was asked, what each number of trials would show, what to do."""
+"""A plan as people read it: what to do first, then what each number of trials would show, and what that rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from evalharness.domain.plain_numbers import count, percent, points
+from evalharness.domain.reported_run import Verbosity
 from evalharness.domain.trial_plan import PlanRow, TrialPlan
 from evalharness.reports.screen import Part, Screen
 from evalharness.reports.wording import duration, money
@@ -12,28 +13,37 @@ from evalharness.reports.words import say
 
 
 class PlanReport:
-    def __init__(self, screen: Screen) -> None:
+    """`verbosity` above 0 adds the variances and the test that the plan is for; below 0 is what to do, alone."""
+
+    def __init__(self, screen: Screen, verbosity: Verbosity = 0) -> None:
         self._screen = screen
+        self._is_verbose = verbosity > 0
+        self._is_brief = verbosity < 0
 
     def show(self, plan: TrialPlan) -> None:
+        if self._is_brief:
+            self._screen.entry([], next(plan_advice(plan))[1])
+            return
         size = count(plan.cases, "case") + (f" in {count(plan.clusters, 'cluster')}" if plan.clusters else "")
-        self._screen.say((plan.suite_name, "bold"), (f"  {size}", "dim"))
-        self._screen.line("asked", _asked(plan), f"(one-sided, paired, α {plan.alpha:g}, power {plan.power:g})")
-        self._screen.line("judging by", _basis(plan), _variances(plan))
-        for note in plan.notes:
-            self._screen.line("", say(note))
-        if plan.is_possible:
-            self._table(plan)
+        self._screen.say((plan.suite_name, "bold"), f" · {size}")
         self._screen.say()
         for label, text in plan_advice(plan):
             self._screen.line(label, text)
+        if plan.is_possible:
+            self._table(plan)
+        self._screen.say()
+        test = f"(one-sided, paired, α {plan.alpha:g}, power {plan.power:g})"
+        self._screen.line("asked", _asked(plan), test if self._is_verbose else "")
+        self._screen.line("based on", _basis(plan), _variances(plan) if self._is_verbose else "")
+        for note in plan.notes:
+            self._screen.line("note", say(note))
 
     def _table(self, plan: TrialPlan) -> None:
         has_cost, has_time = plan.recommended.cost_usd is not None, plan.recommended.duration_s is not None
         headings = [
             "trials per case",
-            f"smallest drop seen on {'this case' if plan.cases == 1 else f'these {plan.cases:,} cases'}",
-            f"{plan.unit}s needed to see {points(plan.effect)} on others like them",
+            f"smallest drop it could detect on {'this case' if plan.cases == 1 else f'these {plan.cases:,} cases'}",
+            f"{plan.unit}s needed to detect {points(plan.effect)} on others like them",
             "trials of a run",
             *(["cost of a run"] if has_cost else []),
             *(["time of a run"] if has_time else []),
@@ -61,7 +71,7 @@ def plan_advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         yield "do this", f"add {plan.unit}s: {text}; {_needed(now, plan)} show it too"
     if plan.is_reasonable and now.cases_needed > plan.units:
         others = f"other {plan.unit}s like these: {_needed(now, plan)}"
-        yield "more cases", f"to know whether a drop of {effect} holds for {others}"
+        yield "more cases", f"to know whether a drop of {effect} is true of {others}"
     yield from _more_trials(plan)
 
 
@@ -80,7 +90,7 @@ def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     if plan.cases_at_best > plan.units:
         parts.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, plan.unit)}")
     if plan.enough_trials is not None:
-        parts += [] if parts else ["are soon of little use"]
+        parts += [] if parts else ["soon help little"]
         parts.append(f"from {count(plan.enough_trials, 'trial')} per case on, add {plan.unit}s instead")
     if parts:
         why = f"because {plan.unit}s {'may ' if plan.spread.is_smoothed else ''}differ"
@@ -90,7 +100,7 @@ def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
 
 def _asked(plan: TrialPlan) -> str:
     missed, false = percent(1 - plan.power, 0), percent(plan.alpha, 1)
-    return f"see a drop of {points(plan.effect)}; miss one in {missed} of runs, claim one falsely in {false}"
+    return f"detect a drop of {points(plan.effect)}, missing {missed} of such drops, with {false} false alarms"
 
 
 def _basis(plan: TrialPlan) -> str:
@@ -100,11 +110,11 @@ def _basis(plan: TrialPlan) -> str:
     run = f"run {plan.run_name}{on}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
     rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"
     if plan.spread.basis == "bound" and plan.run_cases == 1:
-        return f"{rate}; one case does not tell how much cases differ, so the worst is assumed"
+        return f"{rate}; one case does not show how much cases differ, so the worst is assumed"
     if plan.spread.basis == "bound" and plan.clusters is not None and plan.run_trials > 1:
-        return f"{rate}; one cluster does not tell how much clusters differ, so the worst is assumed"
+        return f"{rate}; one cluster does not show how much clusters differ, so the worst is assumed"
     if plan.spread.basis == "bound":
-        return f"{rate}; one trial per case does not tell chance from cases that differ, so the worst is assumed"
+        return f"{rate}; one trial per case cannot separate chance from cases that differ, so the worst is assumed"
     if not plan.spread.within:
         return f"{rate}; no case passed once and failed once, so only the evidence that a test needs at least counts"
     return rate

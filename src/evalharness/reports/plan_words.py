@@ -16,7 +16,7 @@ _DOUBTS = {
     "built-in target": "on a built-in target",
     "nothing judged": "judged no trial of these cases",
 }
-"""Why a run does not tell how results vary."""
+"""Why a run does not show how results vary."""
 
 
 def _all_done(passed: int, judged: int) -> str:
@@ -36,9 +36,9 @@ def _pairs(is_worse: bool, pairs: int, worse: int, better: int) -> str:
 
 def _no_usable_run(runs: int, doubts: Sequence[tuple[str, int]]) -> str:
     if runs == 1:
-        return f"its last run does not tell how results vary ({_DOUBTS[doubts[0][0]]})"
+        return f"its last run does not show how results vary ({_DOUBTS[doubts[0][0]]})"
     text = ", ".join(f"{number:,} {_DOUBTS[doubt]}" for doubt, number in doubts)
-    return f"of its last {runs:,} runs none tells how results vary ({text})"
+    return f"of its last {runs:,} runs none shows how results vary ({text})"
 
 
 def _noise_between_runs(

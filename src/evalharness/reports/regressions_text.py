@@ -5,61 +5,76 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evalharness.domain.comparison import Comparison, Regressions, TaskChange
+from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
+from evalharness.domain.reported_run import Verbosity
 from evalharness.errors import UsageError
+from evalharness.reports.comparison_text import COLOURS as VERDICT_COLOURS
 from evalharness.reports.comparison_text import ComparisonReport
 from evalharness.reports.screen import Screen
 from evalharness.reports.words import say
 
-SHOWN = 10
-"""Tasks of each kind."""
+COLOURS = {**VERDICT_COLOURS, "FAILED": "red", "INVALID": "magenta"}
+SHOWN, MORE_SHOWN = 3, 10
+"""Tasks of each kind, and for those who ask for more."""
 
 
 class RegressionsReport:
-    def __init__(self, screen: Screen, store: str | None) -> None:
+    """`verbosity` as in a `ComparisonReport`."""
+
+    def __init__(self, screen: Screen, store: str | None, verbosity: Verbosity = 0) -> None:
         self._screen = screen
-        self._comparisons = ComparisonReport(screen, store)
+        self._comparisons = ComparisonReport(screen, store, verbosity)
+        self._is_brief = verbosity < 0
+        self._is_verbose = verbosity > 0
 
     def show(self, found: Regressions) -> None:
         """What decides comes first, whatever the verdict of a comparison is: lost cases, or a threshold."""
-        lost = [note for note in found.notes if note.code == "gate.flips" and note.severity == "error"]
-        for note in lost:
+        deciding = list(_deciding(found))
+        for verdict, why in deciding:
+            self._screen.entry([(verdict, f"bold {COLOURS[verdict]}"), "   "], why)
+        if self._is_brief and deciding:
+            return
+        if deciding:
             self._screen.say()
-            self._screen.say(("FAILED", "bold red"), f"  flips: {say(note)}")
-        if found.rule == "threshold":
-            self._screen.say()
-            self._verdict(found)
-        for comparison in found.comparisons:
-            self._comparisons.show(comparison)
-        for line in _task_lines(found):
-            self._screen.line("scores", line)
-        for note in found.notes:
-            if note not in lost:
-                self._screen.line("note", say(note))
-        if found.rule != "threshold" and (found.verdict == "INVALID" or len(found.comparisons) > 1):
-            self._verdict(found)
-
-    def _verdict(self, found: Regressions) -> None:
-        self._screen.say((found.verdict, "bold"), f"  {found.suite_name}: {_why(found)}")
+        scores = [("scores", line) for line in _task_lines(found, in_full=self._is_verbose)]
+        notes = [("note", say(note)) for note in found.notes if not _is_lost(note)]
+        self._comparisons.show_all(found.comparisons, [*scores, *notes])
+        if not found.comparisons:
+            for label, text in (*scores, *notes):
+                self._comparisons.line(label, text)
 
 
-def _task_lines(found: Regressions) -> Iterator[str]:
-    """A task that failed at the same score is reported as well: a score alone would hide it."""
-    limit = f"{found.threshold:g}"
+def _deciding(found: Regressions) -> Iterator[tuple[str, str]]:
+    """What decides beside the verdict of a single comparison."""
+    for note in found.notes:
+        if _is_lost(note):
+            yield "FAILED", say(note)
+    if found.rule == "threshold" or found.verdict == "INVALID" or len(found.comparisons) > 1:
+        yield found.verdict, f"{found.suite_name}: {_why(found)}"
+
+
+def _is_lost(note: Finding) -> bool:
+    return note.code == "gate.flips" and note.severity == "error"
+
+
+def _task_lines(found: Regressions, *, in_full: bool) -> Iterator[str]:
+    """A task that failed at the same score is reported as well: a score alone would hide it. Gains are for -v."""
+    limit, shown = f"{found.threshold:g}", MORE_SHOWN if in_full else SHOWN
     kinds = (
         (f"fell by more than {limit}", [task for task in found.tasks if task.degraded]),
         (
             f"passed before and failed now, though no score fell by more than {limit}",
             [t for t in found.tasks if t.broken and not t.degraded],
         ),
-        (f"rose by more than {limit}", [task for task in found.tasks if task.improved(found.threshold)]),
+        (f"rose by more than {limit}", [task for task in found.tasks if in_full and task.improved(found.threshold)]),
     )
     for what, tasks in kinds:
         if tasks:
-            more = f", and {len(tasks) - SHOWN:,} more" if len(tasks) > SHOWN else ""
-            listed = ", ".join(_task_line(task, with_variant=len(found.comparisons) > 1) for task in tasks[:SHOWN])
+            more = f", and {len(tasks) - shown:,} more" if len(tasks) > shown else ""
+            listed = ", ".join(_task_line(task, with_variant=len(found.comparisons) > 1) for task in tasks[:shown])
             yield f"{count(len(tasks), 'task')} {what}: {listed}{more}"
-    if found.tasks and not kinds[0][1]:
+    if in_full and found.tasks and not kinds[0][1]:
         yield f"no task fell by more than {limit}"
 
 
@@ -77,7 +92,7 @@ def _why(found: Regressions) -> str:
     if found.verdict == "INVALID" and found.exit_code == UsageError.exit_code:
         return "not every run could be compared"
     if found.verdict == "INVALID":
-        return "a run that broke says nothing about the agent; repair it with resume"
+        return "a run that broke says nothing about the agent; finish it with: eval-harness resume"
     if found.rule == "threshold":
         degraded = sum(task.degraded for task in found.tasks)
         tasks = count(degraded, "task") if degraded else "no task"

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.selftest import Selftest
-from evalharness.reports.screen import Screen
+from evalharness.reports.screen import MARKS, Screen
 from evalharness.reports.wording import judging_text, naming
 from evalharness.reports.words import say
 
 FIRST = 10
+NEXT_WIDTH = 9
 LABELS = {
     "selftest.guessable": "guessable",
     "selftest.not_provable": "not provable",
@@ -43,32 +44,46 @@ class SelftestReport:
 
     def _one(self, tested: Selftest) -> None:
         cases, answers = count(tested.cases, "case"), count(tested.answers, "wrong answer")
-        self._screen.say((tested.suite_name, "bold"), (f"  {cases}, {answers} tried", "dim"))
+        self._screen.say((tested.suite_name, "bold"), f" · {cases} · {answers} tried")
+        self._screen.say()
         for found in tested.unsound[:FIRST]:
-            self._screen.say(("  ✗ ", "red"), self._screen.one_line(say(found), 300))
+            self._screen.entry([MARKS["failed"], " "], self._screen.one_line(say(found), 300))
         if len(tested.unsound) > FIRST:
-            self._screen.say(f"  … and {len(tested.unsound) - FIRST:,} more in --json")
+            self._screen.say((f"  {len(tested.unsound) - FIRST:,} more (--json)", "dim"))
         for note in tested.notes:
             self._screen.line(LABELS.get(note.code, "note"), self._screen.one_line(say(note), 300))
         for position, took in enumerate(tested.judging):
             self._screen.line("" if position else "cost", judging_text(took))
-        self._screen.say((tested.verdict, f"bold {COLOURS[tested.verdict]}"), f"  {why(tested)}")
-        self._screen.line("next", self._next(tested))
+        self._screen.say()
+        self._screen.entry([(tested.verdict, f"bold {COLOURS[tested.verdict]}"), "   "], why(tested))
+        self._next(tested)
 
-    def _next(self, tested: Selftest) -> str:
-        command, named = self._screen.command, f"{shlex.quote(tested.source)}{naming(self._store)}"
+    def _next(self, tested: Selftest) -> None:
+        """A command that does not fit beside what to do first has its own line: it is never split."""
+        first, command = self._step(tested)
+        text = f"{first}, then: {command}" if first else command
+        if NEXT_WIDTH + len(text) <= self._screen.console.width or not first:
+            self._screen.say(("next".ljust(NEXT_WIDTH), "dim"), text)
+        else:
+            self._screen.line("next", f"{first}, then:", width=NEXT_WIDTH)
+            self._screen.say(" " * NEXT_WIDTH, command)
+
+    def _step(self, tested: Selftest) -> tuple[str, str]:
+        """What to do first, and the command after it."""
+        named = f"{shlex.quote(tested.source)}{naming(self._store)}"
+        again = f"{self._screen.command} selftest {named}"
         if tested.verdict == "UNSOUND":
-            return f"{_remedy(tested.unsound)}, then: {command} selftest {named}"
+            return _remedy(tested.unsound), again
         if tested.verdict == "INVALID":
-            return f"fix the cause or raise the cap, then: {command} selftest {named}"
+            return "fix the cause or raise the cap", again
         missing = [note.params.get("why") for note in tested.notes if note.code == "selftest.not_provable"]
         if "no judge" in missing:
-            return f"{command} selftest {named} --judge-model provider/model"
+            return "", f"{again} --judge-model provider/model"
         if tested.verdict == "NOT PROVABLE" and any(note.params.get("always") for note in tested.notes):
-            return f"{FIX_GRADERS}, then: {command} selftest {named}"
+            return FIX_GRADERS, again
         if tested.verdict == "NOT PROVABLE":
-            return f"add `reference:` to the cases, then: {command} selftest {named}"
-        return f"{command} run {named}"
+            return "add `reference:` to the cases", again
+        return "", f"{self._screen.command} run {named}"
 
 
 def why(tested: Selftest) -> str:

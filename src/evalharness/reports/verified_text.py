@@ -12,7 +12,7 @@ from evalharness.reports.screen import Part, Screen
 from evalharness.reports.words import say
 
 MOST_SHOWN = 20
-MARKS = {True: ("✓ possible  ", "green"), False: ("✗ impossible", "red"), None: ("? unchecked ", "yellow")}
+POSSIBLE = {True: ("✓ possible  ", "green"), False: ("✗ impossible", "red"), None: ("? unchecked ", "blue")}
 
 
 class VerifiedReport:
@@ -24,15 +24,15 @@ class VerifiedReport:
         basis = count(verified.rows, verified.basis.removesuffix("s"))
         wrong = verified.mismatches
         if not wrong and not verified.rows:
-            self._screen.say(("NOT CHECKED  ", "bold yellow"), "it has no trials yet, so nothing follows from them")
-        elif not wrong:
-            self._screen.say(
-                ("AGREES  ", "bold green"),
-                f"all {verified.figures:,} figures that were checked follow from its {basis}",
+            self._screen.entry(
+                [("NOT CHECKED   ", "bold yellow")], "it has no trials yet, so there is nothing to check"
             )
+        elif not wrong:
+            text = f"all {verified.figures:,} figures that were checked follow from its {basis}"
+            self._screen.entry([("AGREES   ", "bold green")], text)
         else:
             text = f"{len(wrong):,} of {verified.figures:,} figures do not follow from its {basis}"
-            self._screen.say(("DIFFERS  ", "bold red"), text)
+            self._screen.entry([("DIFFERS   ", "bold red")], text)
             rows: list[list[Part]] = [
                 [each.figure, _shown(each.reported), _shown(each.found)] for each in wrong[:MOST_SHOWN]
             ]
@@ -40,18 +40,17 @@ class VerifiedReport:
             if len(wrong) > MOST_SHOWN:
                 self._screen.say(f"… and {len(wrong) - MOST_SHOWN:,} more")
         if verified.believed:
-            self._screen.say((f"not checked: {'; '.join(map(say, verified.believed))}", "dim"))
+            self._screen.entry([("not checked: ", "dim")], ("; ".join(map(say, verified.believed)), "dim"))
 
     def show_rates(self, checks: Sequence[RateCheck]) -> None:
         for check in checks:
-            self._screen.say(MARKS[check.possible], f"  {check.label}  {say(check.text)}")
+            self._screen.entry([POSSIBLE[check.possible], "  "], f"{check.label}  {say(check.text)}")
         if any(check.possible is False for check in checks):
             text = "an impossible row comes from other numbers of tasks or trials, from trials that were left out,"
-            self._screen.say((f"{text} or from another formula than the mean of C(c,k)/C(n,k)", "dim"))
+            self._screen.entry([], (f"{text} or from another formula than the mean of C(c,k)/C(n,k)", "dim"))
         if checks and all(check.possible is None for check in checks):
-            self._screen.say(
-                ("NOT CHECKED  ", "bold yellow"), "no row tells enough, so nothing is known about this table"
-            )
+            text = "no row has enough figures, so nothing is known about this table"
+            self._screen.entry([("NOT CHECKED   ", "bold yellow")], text)
 
 
 def _shown(value: Any) -> str:

@@ -54,14 +54,18 @@ class Decoder:
             }
         )
 
-    def line(self, about: Sequence[Any], report: bytes | None, counts: dict[str, int]) -> RunLine:
-        """`about` has the values of all fields of a line but its verdict and its counts."""
+    def line(self, about: Sequence[Any], head: bytes, report: bytes | None, counts: dict[str, int]) -> RunLine:
+        """`about` has the values of the first fields of a line; `head` is for a run without a report: its beginning."""
         name = about[1]
-        verdict = self.report(report, name).verdict if report else ""
-        line = RunLine(*(*about, verdict, counts))
-        found = sum(counts.values())
-        if found > line.planned or (line.finished_at and found < line.planned):
-            raise self._damaged(f"run {name} has {found} trials, not the {line.planned} that were planned")
+        read = self.report(report, name) if report else None
+        if read is None:
+            line = RunLine(*(*about, variant_from(head), "", None, counts))
+        else:
+            rate = read.measurements.get("pass_rate")
+            line = RunLine(*(*about, read.metadata.variant, read.verdict, rate, counts))
+        trials = sum(counts.values())
+        if trials > line.planned or (line.finished_at and trials < line.planned):
+            raise self._damaged(f"run {name} has {trials} trials, not the {line.planned} that were planned")
         return line
 
     def outline(self, columns: Mapping[str, Any], report: bytes | None, cases: bytes | None) -> RunOutline:

@@ -262,9 +262,16 @@ class SqlStore(Store):
     def matrix(self, matrix_id: str) -> list[Run]:
         return self._runs(statements.MATRIX, matrix_id)
 
-    def list_runs(self, limit: int) -> list[RunLine]:
-        rows = self._database.read(statements.LINES_OF_RUNS, (limit,))
-        return [self._decoder.line(about, report, self._states(seq, about[1])) for seq, *about, report in rows]
+    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
+        name = None if suite_name is None else self._clean(suite_name)
+        rows = self._database.read(statements.LINES_OF_RUNS, (name, name, limit))
+        return [
+            self._decoder.line(about, head, report, self._states(seq, about[1])) for seq, *about, head, report in rows
+        ]
+
+    def count_runs(self, suite_name: str | None = None) -> int:
+        name = None if suite_name is None else self._clean(suite_name)
+        return int(self._database.read(statements.COUNT_RUNS, (name, name))[0][0])
 
     def _states(self, seq: int, run_name: str) -> dict[str, int]:
         return dict(self._database.read(statements.STATES, (seq,), whose=f"run {run_name}"))

@@ -42,10 +42,14 @@ MATRIX = f"{_RUN} WHERE matrix_id = ? AND {_COMPLETE} ORDER BY seq"
 RUNS_BEFORE = f"{_RUN} WHERE created_at < ? AND {_COMPLETE} ORDER BY seq"
 READ_OUTLINE = f"SELECT {', '.join(OUTLINE_COLUMNS)}, report, cases FROM runs WHERE id = ?"
 READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
+_HEAD = "substr(CAST(body AS BLOB), 1, 4096)"
+"""The beginning of what is stored of a run: enough to read its variant."""
+_LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
 LINES_OF_RUNS = (
-    "SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, report FROM runs "
-    f"WHERE {_COMPLETE} ORDER BY seq DESC LIMIT ?"
+    f"SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, report FROM runs "
+    f"WHERE {_LISTED} ORDER BY seq DESC LIMIT ?"
 )
+COUNT_RUNS = f"SELECT COUNT(*) FROM runs WHERE {_LISTED}"
 LINKS_SINCE = (
     "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "
     "AND seq > COALESCE((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq DESC"
@@ -55,7 +59,7 @@ PAST_RUN_BEFORE = (
     "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
 PAST_RUN_HEADS = (
-    "SELECT substr(CAST(body AS BLOB), 1, 4096) FROM runs WHERE suite_name = ? AND regrade_of = '' "
+    f"SELECT {_HEAD} FROM runs WHERE suite_name = ? AND regrade_of = '' "
     "AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
 )
 SUITE_NAMES = f"SELECT DISTINCT suite_name FROM runs WHERE {_COMPLETE} ORDER BY suite_name"

@@ -73,6 +73,23 @@ class RunStoreContract(StoreFixtures):
         ]
         assert store.list_runs(1) == lines[:1]
 
+    def test_the_list_can_be_of_one_suite(self, store: Store) -> None:
+        first, second, third = (added(store, make_run(name)) for name in ("one", "two", "one"))
+        assert [line.id for line in store.list_runs(10, "one")] == [third.id, first.id]
+        assert [line.id for line in store.list_runs(1, "two")] == [second.id]
+        assert (store.list_runs(10, "three"), store.count_runs("three")) == ([], 0)
+        assert (store.count_runs(), store.count_runs("one")) == (3, 2)
+
+    def test_the_list_has_target_verdict_and_pass_rate(self, store: Store) -> None:
+        run = added(store)
+        [line] = store.list_runs(1)
+        assert (line.variant, line.verdict, line.pass_rate) == (run.variant, "", None)
+        report = sample_report(run, pending=1, why="because")
+        store.finish(run.id, report, stopped="interrupted", elapsed_s=1.5)
+        [line] = store.list_runs(1)
+        assert (line.variant, line.verdict) == (report.metadata.variant, report.verdict)
+        assert line.pass_rate == report.measurements.get("pass_rate")
+
     def test_a_report_is_kept_and_time_adds_up(self, store: Store) -> None:
         run = added(store)
         report = sample_report(run, pending=1, why="because")

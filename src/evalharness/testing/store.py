@@ -73,7 +73,7 @@ class _StoredRun:
     def line(self) -> RunLine:
         counts = Counter(row["state"] for row in self.trials.values())
         about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return _DECODER.line(about, self.report, dict(counts))
+        return _DECODER.line(about, self.body, self.report, dict(counts))
 
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""
@@ -251,8 +251,11 @@ class FakeStore(Store):
     def matrix(self, matrix_id: str) -> list[Run]:
         return [run.whole() for run in reversed(self._newest_first()) if run.matrix_id == matrix_id]
 
-    def list_runs(self, limit: int) -> list[RunLine]:
-        return [run.line() for run in self._newest_first()[:limit]]
+    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
+        return [run.line() for run in self._newest_first(suite_name)[:limit]]
+
+    def count_runs(self, suite_name: str | None = None) -> int:
+        return len(self._newest_first(suite_name))
 
     def outline(self, reference: str) -> RunOutline:
         run = self._meant_by(reference)

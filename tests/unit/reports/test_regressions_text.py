@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from evalharness.domain.comparison import Regressions, TaskChange
+from evalharness.domain.finding import Finding
 from evalharness.reports.regressions_text import RegressionsReport
 from evalharness.reports.screen import Screen
 
@@ -15,7 +16,13 @@ from evalharness.reports.screen import Screen
 def shown(*tasks: TaskChange) -> str:
     console = Console(file=io.StringIO(), width=400)
     found = Regressions(
-        suite_name="s", verdict="REGRESSION", exit_code=1, comparisons=(), threshold=0.1, tasks=tasks, notes=("told",)
+        suite_name="s",
+        verdict="REGRESSION",
+        exit_code=1,
+        comparisons=(),
+        threshold=0.1,
+        tasks=tasks,
+        notes=(Finding.model_validate("told"),),
     )
     RegressionsReport(Screen(console), None).show(found)
     assert isinstance(console.file, io.StringIO)
@@ -39,5 +46,5 @@ def test_a_task_that_fails_now_is_reported_with_or_without_its_scores(
         current_state="failed",
     )
     lines = [line.rstrip() for line in shown(task).splitlines()]
-    assert f"scores       1 task passed before and failed now, though no score fell by more than 0.1: t {told}" in lines
-    assert "note         told" in lines
+    assert f"scores   1 task passed before and failed now, though no score fell by more than 0.1: t {told}" in lines
+    assert "note     told" in lines
