@@ -53,7 +53,8 @@ def test_showing_a_run_and_a_case(stored: tuple[Path, list[str]]) -> None:
     run_id = drive(folder, "show", good, "--json").report["metadata"]["run_id"]
     by_id, by_name = drive(folder, "show", run_id, "a"), drive(folder, "show", good, "The First")
     assert by_id.out == by_name.out
-    for text in ("case a", "The First", "asked: hi", "answer: hello", "trial 1: passed", "exact: pass 1.00"):
+    checked = ("expected  exact: hello", "✓ exact: pass 1.00")
+    for text in ("✓ a", "The First", "asked     hi", "answer    hello", "trial 1: passed", *checked):
         assert text in by_id.out
     data = drive(folder, "show", good, "a", "--json").json
     assert data["trials"][0]["trial"]["attempts"][0]["transcript"]["output"] == "hello"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from http.server import BaseHTTPRequestHandler
@@ -175,7 +176,7 @@ def test_a_reply_that_was_cut_is_shown_as_such(tmp_path: Path) -> None:
     done = drive(tmp_path, "run", "suite.yaml", "--target", "chat:scripted/model.yaml", "--json")
     assert done.code == 0, done.both
     shown = drive(tmp_path, "show", done.report["metadata"]["run_id"], "sum")
-    assert "assistant (length): It is 4 because" in shown.out
+    assert re.search(r"assistant \(length\)\s+It is 4 because", shown.out)
 
 
 def test_a_command_whose_last_word_is_a_file_is_not_a_target_file(tmp_path: Path) -> None:

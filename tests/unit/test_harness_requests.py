@@ -24,7 +24,7 @@ from evalharness import (
     load_suite,
 )
 from evalharness.actions.run_suite import RunRequest, plan_dry
-from evalharness.actions.show_run import show_case
+from evalharness.actions.show_run import show_cases
 from evalharness.domain.run import EvaluateOptions
 from evalharness.errors import NothingSelected
 from evalharness.reports.json_report import case_data
@@ -195,7 +195,7 @@ def test_what_would_be_run_is_data(harness: Harness, suite: Suite, tmp_path: Pat
 
 def test_one_case_is_data(harness: Harness, suite: Suite) -> None:
     run = harness.run(suite, "echo")
-    shown = harness.call(show_case, run, "a")
+    shown = harness.call(show_cases, run, ["a"])[0]
     document = case_data(shown.case, shown.history, shown.trials)
     assert (document["case"]["id"], document["history"]["failure_count"]) == ("a", 0)
     assert [(row["state"], row["trial"]["case_id"]) for row in document["trials"]] == [("passed", "a")]

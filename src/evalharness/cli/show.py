@@ -4,47 +4,58 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import click
 
-from evalharness.cli.flags import debug_option, json_option, store_option, verbosity_options
+from evalharness.cli.flags import debug_option, json_option, option, store_option, verbosity_options
 
 
 @click.command("show")
-@click.argument("run")
-@click.argument("case", required=False)
+@click.argument("words", nargs=-1, metavar="[RUN] [CASE]...")
+@option("--failed", is_flag=True, help="All cases of RUN that failed, are flaky or ended in error.")
 @store_option
 @verbosity_options
 @json_option
 @debug_option
-def command(run: str, case: str | None, store: str | None, as_json: bool, verbosity: int) -> int:
-    """Show RUN (an id or a name) again, or the transcripts and grades of one CASE (an id or a name) of it."""
-    from evalharness.actions.show_run import show_case, show_run
-    from evalharness.cli.stdout import command_name, is_live, screen_on
+def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: int, as_json: bool) -> int:
+    """Show RUN again, or everything about some of its cases: answers, checks, printed output, stack traces.
+
+    RUN and CASE are ids or names. Without RUN, the newest run is meant.
+    """
+    from evalharness.actions.show_run import case_lines, find_shown, show_cases
+    from evalharness.cli.stdout import command_name, is_live
     from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
-    from evalharness.reports.json_report import case_data
     from evalharness.reports.report_files import print_report
-    from evalharness.reports.transcripts import TranscriptReport
-    from evalharness.reports.wording import history_text
 
-    screen = screen_on(sys.stdout)
     with Harness.open(store, to_read=True) as harness:
-        found = harness.call(show_run, run)
-        assert found.report is not None
-        reported = harness.reported(found)
-        if case is None and as_json:
-            print_report("json", [reported], sys.stdout, Presentation())
-        elif case is None:
-            live = is_live(sys.stdout)
-            presentation = Presentation(str, command_name(), store, live, verbosity=verbosity)
-            print_report("terminal", [reported], sys.stdout, presentation)
-        else:
-            shown = harness.call(show_case, found, case)
-            if as_json:
-                document = case_data(shown.case, shown.history, shown.trials)
-                print(json.dumps(document, ensure_ascii=False, indent=1))
-            else:
-                history_line = history_text(**shown.history._asdict())
-                TranscriptReport(screen).show_case(shown.case, list(shown.trials), history_line)
+        run, names = harness.call(find_shown, words)
+        if failed and names:
+            raise click.UsageError("name cases or give --failed, not both")
+        if failed:
+            names = tuple(line.case_id for line in harness.call(case_lines, run) if line.is_failure)
+        elif not names:
+            presentation = Presentation(str, command_name(), store, is_live(sys.stdout), verbosity=verbosity)
+            print_report("json" if as_json else "terminal", [harness.reported(run)], sys.stdout, presentation)
+            return 0
+        _show_cases(run, harness.call(show_cases, run, names), as_json=as_json, several=failed or len(names) > 1)
     return 0
+
+
+def _show_cases(run: Any, found: Any, *, as_json: bool, several: bool) -> None:
+    from evalharness.cli.stdout import screen_on
+    from evalharness.reports.case_text import CaseReport
+    from evalharness.reports.json_report import case_data
+
+    if as_json:
+        documents = [case_data(shown.case, shown.history, shown.trials) for shown in found]
+        print(json.dumps({"cases": documents} if several else documents[0], ensure_ascii=False, indent=1))
+        return
+    screen = screen_on(sys.stdout)
+    for position, shown in enumerate(found):
+        if position:
+            screen.say()
+        CaseReport(screen).show(shown.case, shown.state, shown.graders, shown.trials, shown.history)
+    if not found:
+        screen.say(f"every case of {run.name} passed")

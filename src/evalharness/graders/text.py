@@ -16,7 +16,7 @@ from evalharness.domain.options import Options, Whole
 from evalharness.values.json_value import Json
 from evalharness.values.text import around_difference, head, shown, tail
 
-TAIL = 80
+SHOWN = TAIL = 80
 BESIDE = 40
 """How many characters more than the expected text has are kept of an answer that begins or ends otherwise."""
 LONGEST_COMPARED = 2000
@@ -73,7 +73,8 @@ class Exact(Grader):
         text = context.text
         if options.folded(text) == options.folded(options.value):
             return Grade.of(True)
-        reason = f"expected {shown(options.value)}, got {shown(text)}"
+        expected, actual = around_difference(options.value, text, SHOWN)
+        reason = f"expected {shown(expected, SHOWN + 2)}, got {shown(actual, SHOWN + 2)}"
         return Grade.of(False, reason=reason, evidence=compared(options.value, text))
 
     def example(self) -> Example:

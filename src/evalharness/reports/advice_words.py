@@ -20,11 +20,6 @@ _WORST_CASE = {
 }
 
 
-def _errors(trials: int, may_go_on: bool, reason: str) -> str:
-    then = ", then resume the run" if may_go_on else ""
-    return f"fix what stopped {count(trials, 'trial')} from being judged{then}: {reason}"
-
-
 def _over_limit(number: int, limit: str) -> str:
     over = f"{'goes' if number == 1 else 'go'} over the {limit.replace('_', ' ')} limit"
     return f"{count(number, 'case')} {over}: make the target leaner, or raise the limit"
@@ -64,7 +59,7 @@ def _quarantine(number: int) -> str:
 
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
-        "advice.errors": _errors,
+        "advice.errors": "fix what kept {trials} of the trials from being judged: {reason}",
         "advice.over_limit": _over_limit,
         "advice.alike": "{number:,} cases fail alike, so one cause may explain them all: {reason}",
         "advice.never_passes": _never_passes,

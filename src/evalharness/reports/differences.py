@@ -69,16 +69,17 @@ def _pair(expected: str, actual: str, room: int) -> Iterator[Line]:
         one, other = _visible(expected), _visible(actual)
     same_before = same_beginning(one, other)
     same_after = same_beginning(one[same_before:][::-1], other[same_before:][::-1])
+    window = _window(max(len(one), len(other)), same_before, room - len(EXPECTED[0]))
     for sign, text in ((EXPECTED, one), (ACTUAL, other)):
-        yield _marked(sign, text, same_before, len(text) - same_after, room - len(sign[0]))
+        yield _marked(sign, text, (same_before, len(text) - same_after), window)
 
 
-def _marked(sign: tuple[str, str], text: str, start: int, end: int, room: int) -> Line:
-    """The part from `start` to `end` is what differs; it is underlined where most of the line is the same."""
+def _marked(sign: tuple[str, str], text: str, differing: tuple[int, int], window: tuple[int, int]) -> Line:
+    """The differing part is underlined where most of the line is the same; outside of the window nothing is shown."""
     colour = sign[1]
     if not text:
         return sign, ("(empty)", f"dim {colour}")
-    first, last = _window(len(text), start, room)
+    (start, end), (first, last) = differing, window
     before, after = "…" if first else "", "…" if last < len(text) else ""
     if end <= start or (end - start) * 2 > len(text):
         return sign, (f"{before}{text[first:last]}{after}", colour)
@@ -91,7 +92,7 @@ def _marked(sign: tuple[str, str], text: str, start: int, end: int, room: int) -
 
 
 def _window(length: int, start: int, room: int) -> tuple[int, int]:
-    """Which part of a text is shown where not all of it fits: from some way before the difference on."""
+    """Which part of two texts is shown where not all fits: from some way before their difference on."""
     if length <= room:
         return 0, length
     inner = max(room - 2, 10)

@@ -64,11 +64,17 @@ class _Steps:
         if "model" in report.awaited:
             yield self._regrade("", label="grade")
             return
-        erred = next((case for case in report.failures if _erred(case)), None)
-        if erred is not None and (report.verdict == "INVALID" or not _has_failed(report)):
+        erred = self._broken()
+        if erred is not None:
             yield self._after_error(erred)
         elif report.failures and not run.regrade_of and run.options.origin.suite:
             yield self._rerun("--failed")
+
+    def _broken(self) -> Failure | None:
+        """The first case in error, where errors are what has to be repaired first."""
+        report = self._report
+        erred = next((case for case in report.failures if _erred(case)), None)
+        return erred if report.verdict == "INVALID" or not _has_failed(report) else None
 
     def _after_error(self, erred: Failure) -> NextStep:
         report, run = self._report, self._run
@@ -79,7 +85,8 @@ class _Steps:
         return self._resume("")
 
     def _look(self) -> NextStep:
-        case = f" {shlex.quote(self._report.failures[0].eval_id)}" if self._report.failures else ""
+        first = self._broken() or next(iter(self._report.failures), None)
+        case = f" {shlex.quote(first.eval_id)}" if first else ""
         return NextStep("look", f"{self._command} show {shlex.quote(self._run.name)}{case}{self._named}")
 
     def _resume(self, cap: str) -> NextStep:

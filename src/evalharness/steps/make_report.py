@@ -192,7 +192,7 @@ def make_report(
         unjudged=tuple(unjudged(run.suite, measured)),
         not_graded=_not_graded(run, measured),
         cases=tuple(case_results(run.suite, run.lock.keys, measured)),
-        recommendations=recommend(run.suite, measured, may_go_on=not run.options.sequential),
+        recommendations=recommend(run.suite, measured),
         slowest=slowest_trials(measured),
         awaited=tuple(sorted(measured.awaited)),
         cost_usd=measured.cost_usd,

@@ -51,10 +51,10 @@ def test_errors_of_one_kind_are_fixed_together() -> None:
         row("c", 0, E, reason="no such file"),
     )
     assert first == (
-        "fix what stopped 2 trials from being judged, then resume the run: connection to 10.0.0.1 refused",
+        "fix what kept 2 of the trials from being judged: connection to 10.0.0.1 refused",
         ("a", "b"),
     )
-    assert second == ("fix what stopped 1 trial from being judged, then resume the run: no such file", ("c",))
+    assert second == ("fix what kept 1 of the trials from being judged: no such file", ("c",))
 
 
 @pytest.mark.parametrize(

@@ -180,3 +180,10 @@ def test_a_long_answer_is_kept_around_its_first_difference(grade: Grading) -> No
     assert isinstance(evidence, dict)
     assert "alpha" in evidence["expected"] and "omega" in evidence["actual"]
     assert max(len(text) for text in evidence.values()) < 3000
+
+
+def test_the_reason_shows_where_long_texts_differ(grade: Grading) -> None:
+    same = "The quick brown fox jumps over the lazy dog. " * 5
+    reason = grade({"exact": f"{same}The end."}, f"{same}No end.").reason
+    assert "The end." in reason and "No end." in reason
+    assert len(reason) < 220

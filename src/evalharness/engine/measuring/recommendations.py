@@ -32,13 +32,13 @@ _PARTICULARS = re.compile(r"('[^']*'|\"[^\"]*\")|\b0x[0-9a-fA-F]+\b|\d+(?:\.\d+)
 Tallied = list[tuple[str, CaseTally]]
 
 
-def recommend(suite: Suite, measured: Measured, *, may_go_on: bool = True) -> tuple[Recommendation, ...]:
+def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
     """The most urgent first: errors, limits, failures that look alike, what never passes, what passes sometimes.
 
     A run that may have been decided already is perhaps not continued.
     """
     tallied = [(case.id, measured.tallies[case.id]) for case in suite.cases]
-    errors = _errors(tallied, may_go_on)
+    errors = _errors(tallied)
     return (*errors, *_budgets(tallied), *_alike(tallied), *_never(_failing(tallied)), *_flaky(tallied))
 
 
@@ -58,14 +58,14 @@ def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
     return tuple(sorted(advice, key=lambda found: URGENCY.index(found.kind)))
 
 
-def _errors(tallied: Tallied, may_go_on: bool) -> Iterator[Recommendation]:
+def _errors(tallied: Tallied) -> Iterator[Recommendation]:
     erred = [(case_id, tally, tally.reasons["error"].reason) for case_id, tally in tallied if tally.counts["error"]]
     for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
         named = set(members)
         trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
         yield Recommendation(
             kind="errors",
-            finding=finding("advice.errors", "error", trials=trials, may_go_on=may_go_on, reason=reason),
+            finding=finding("advice.errors", "error", trials=trials, reason=reason),
             cases=tuple(members),
         )
 
