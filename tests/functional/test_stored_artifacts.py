@@ -248,7 +248,7 @@ def test_a_scorer_that_raises_counts_as_0_and_is_reported(tmp_path: Path) -> Non
     alone = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:boom")
     assert alone.code == 0
     assert "scorers.py:boom: scored 0 in 2 trials of one, two: the grader raised RuntimeError: kaput" in alone.out
-    assert "score        0 %" in alone.out
+    assert "score       0 %" in alone.out
     refused = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:count")
     assert refused.code == 2
     assert "scorers.py:count is neither a function nor has it a method score" in refused.err

@@ -20,13 +20,16 @@ from evalharness.cli.references import RUN
 @verbosity_options
 @json_option
 @debug_option
-def command(words: tuple[str, ...], failed: bool, store: str | None, as_json: bool, verbosity: int) -> int:
+def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: int, as_json: bool) -> int:
     """Show RUN again, or everything about some of its cases: answers, checks, printed output, stack traces.
 
     RUN and CASE are ids or names. Without RUN, the newest run is meant.
     """
     from evalharness.actions.show_run import case_lines, find_shown, show_cases
+    from evalharness.cli.stdout import command_name, is_live
+    from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
+    from evalharness.reports.report_files import print_report
 
     with Harness.open(store, to_read=True) as harness:
         run, names = harness.call(find_shown, words)
@@ -35,27 +38,11 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, as_json: bo
         if failed:
             names = tuple(line.case_id for line in harness.call(case_lines, run) if line.is_failure)
         elif not names:
-            _show_run(harness, run, store, as_json=as_json, verbosity=verbosity)
+            presentation = Presentation(str, command_name(), store, is_live(sys.stdout), verbosity=verbosity)
+            print_report("json" if as_json else "terminal", [harness.reported(run)], sys.stdout, presentation)
             return 0
         _show_cases(run, harness.call(show_cases, run, names), as_json=as_json, several=failed or len(names) > 1)
     return 0
-
-
-def _show_run(harness: Any, run: Any, store: str | None, *, as_json: bool, verbosity: int) -> None:
-    from evalharness.actions.show_run import case_lines
-    from evalharness.cli.stdout import command_name, is_live, screen_on
-    from evalharness.domain.reported_run import Presentation
-    from evalharness.reports.case_text import CaseReport
-    from evalharness.reports.report_files import print_report
-
-    reported = harness.reported(run)
-    if as_json:
-        print_report("json", [reported], sys.stdout, Presentation())
-        return
-    if verbosity > 0:
-        CaseReport(screen_on(sys.stdout)).list_cases(harness.call(case_lines, run))
-    presentation = Presentation(str, command_name(), store, is_live(sys.stdout), verbosity=verbosity)
-    print_report("terminal", [reported], sys.stdout, presentation)
 
 
 def _show_cases(run: Any, found: Any, *, as_json: bool, several: bool) -> None:

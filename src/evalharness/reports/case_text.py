@@ -35,15 +35,6 @@ class CaseReport:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
-    def list_cases(self, cases: Iterable[tuple[str, CaseState, int, int]]) -> None:
-        """Every case of a run with its mark, and how many of its graded trials passed."""
-        lines = [(id_, _seen_state(state, passed, graded), passed, graded) for id_, state, passed, graded in cases]
-        width = min(max((len(id_) for id_, *_ in lines), default=0), self._screen.console.width // 2)
-        for id_, state, passed, graded in lines:
-            mark, colour = MARKS[state]
-            share = f"{passed}/{graded}" if graded else state
-            self._screen.say((f"{mark} ", colour), f"{id_.ljust(width)}   ", (share, "dim"))
-
     def show(
         self,
         case: Case,
