@@ -36,11 +36,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from traceback import StackSummary, TracebackException
 from typing import Any
 
 KEPT = "what was finished is kept"
 LISTED_IN_FULL = 12
 LISTED_OF_MANY = 5
+MOST_FRAMES = 30
 _OUR_FOLDER = __file__.removesuffix("errors.py")
 
 
@@ -270,6 +272,24 @@ def raised_at(error: BaseException) -> str:
             place = f"{file}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     return place
+
+
+def trace_of(error: BaseException) -> str:
+    """The stack trace without the harness's own frames; empty where no other code was involved."""
+    if isinstance(brought := getattr(error, "trace", None), str):
+        return brought
+    seen = TracebackException.from_exception(error, limit=-MOST_FRAMES)
+    return "".join(seen.format()).rstrip() if _keep_foreign_frames(seen) else ""
+
+
+def _keep_foreign_frames(seen: TracebackException) -> bool:
+    """Whether there were any, in the exception or in those behind it."""
+    seen.stack = StackSummary.from_list([frame for frame in seen.stack if not frame.filename.startswith(_OUR_FOLDER)])
+    found = bool(seen.stack)
+    for behind in (seen.__cause__, seen.__context__, *(seen.exceptions or ())):
+        if behind is not None:
+            found = _keep_foreign_frames(behind) or found
+    return found
 
 
 def closest(name: str, choices: Iterable[str]) -> str | None:

@@ -6,6 +6,7 @@ import atexit
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -169,6 +170,13 @@ def write(folder: Path, **files: str) -> Path:
 
 def line_of(outcome: Outcome, label: str) -> str:
     return next(line for line in outcome.out.splitlines() if line.startswith(label))
+
+
+def printed_name(outcome: Outcome) -> str:
+    """The name of the run, from its verdict line."""
+    found = re.search(r"^(?:PASSED|FAILED|IN[A-Z]+|UNDECIDED) .*?([a-z]+-[a-z]+-\d+)", outcome.out, re.M)
+    assert found is not None, outcome.both
+    return found[1]
 
 
 def wait_until(happened: Callable[[], bool]) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from driving import Outcome, drive, write
+from driving import Outcome, drive, printed_name, write
 
 JUDGED = "{id: m, input: hello, expected: {any_of: [{exact: bye}, {model: {rubric: Is it kind?}}]}}"
 RATED = "{id: h, input: hello, graders: [human]}"
@@ -20,17 +20,15 @@ def run(folder: Path, *cases: str, flags: tuple[str, ...] = ()) -> Outcome:
 
 def test_a_model_that_has_to_grade_is_asked_for(tmp_path: Path) -> None:
     done = run(tmp_path, JUDGED, SURE)
-    name = re.search(r"UNDECIDED .* run (\S+) \(eval-", done.out)
     assert done.code == 4
-    assert name is not None
-    assert re.search(rf"grade them with: .* regrade {name[1]} --judge-model M$", done.out, re.MULTILINE)
+    assert re.search(rf"^grade +.* regrade {printed_name(done)} --judge-model PROVIDER/MODEL$", done.out, re.MULTILINE)
     assert "a person's" not in done.out
 
 
 def test_a_person_who_has_to_grade_is_asked_for(tmp_path: Path) -> None:
     done = run(tmp_path, RATED, SURE)
     assert done.code == 4
-    assert "a person's grade is due" in done.out
+    assert "a person's grade is pending" in done.out
     assert "--judge-model" not in done.out
 
 

@@ -310,6 +310,6 @@ def test_a_reader_that_leaves_early(project: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", line], cwd=project, env=clean_environment(project), capture_output=True, text=True, check=False
     )
-    assert done.stdout.startswith("running one on oracle")
+    assert done.stdout.startswith("one · oracle · 1 case × 500 trials")
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr

@@ -47,9 +47,9 @@ def test_showing_a_run_and_a_case(stored: tuple[Path, list[str]]) -> None:
     folder, (good, bad, _) = stored
     whole = drive(folder, "show", bad)
     assert whole.code == 0
-    assert "1 planned = 1 failed" in whole.out
-    assert re.search(r"^failed +a  exact: expected 'hello', got ''", whole.out, re.M)
-    assert whole.out.splitlines()[-1].endswith(f"eval-harness show {bad} CASE")
+    assert re.search(r"^✗ a   exact\n      - hello\n      \+ \(empty\)$", whole.out, re.M)
+    assert "FAILED   1 failed " in whole.out
+    assert re.search(rf"^look +eval-harness show {bad} a$", whole.out, re.M)
 
     run_id = drive(folder, "show", good, "--json").report["metadata"]["run_id"]
     by_id, by_name = drive(folder, "show", run_id, "a"), drive(folder, "show", good, "The First")

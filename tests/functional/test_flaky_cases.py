@@ -41,12 +41,12 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, answers: str, *words: str) -> str:
     (project / "answers").write_text(answers)
-    return drive(project, "run", "suite.yaml", *words).out
+    return drive(project, "run", "suite.yaml", "-v", *words).out
 
 
 def test_trials_of_comparable_runs_count_together(project: Path) -> None:
     assert "\nflaky " not in run(project, STEADY)
-    assert "flaky        1 case (flip rate ≥ 30 %): a 50 % (3 of 4 trials passed) – 1 new" in run(project, SHAKY)
+    assert "flaky       1 case (flip rate ≥ 30 %): a 50 % (3 of 4 trials passed) – 1 new" in run(project, SHAKY)
     report = drive(project, "run", "suite.yaml", "--json").report
     assert report["flaky"] == [
         {"case_id": "a", "flip_rate": pytest.approx(8 / 15), "passed": 4, "trials": 6, "runs": 3, "new": False}
@@ -68,7 +68,7 @@ def test_a_run_is_shown_with_what_was_known_then(project: Path) -> None:
     first = drive(project, "runs", "--json").json["runs"][0]["run_name"]
     for _ in range(3):
         run(project, STEADY)
-    assert "a 100 % (1 of 2 trials passed)" in drive(project, "show", first).out
+    assert "a 100 % (1 of 2 trials passed)" in drive(project, "show", first, "-v").out
 
 
 def test_advice_knows_that_a_case_passed_before(project: Path) -> None:
@@ -92,7 +92,7 @@ def test_quarantine_is_reported_and_suggested(project: Path) -> None:
     )
     write(project, suite_yaml=SUITE + gate + "\n")
     (project / "answers").write_text(SHAKY)
-    done = drive(project, "run", "suite.yaml")
+    done = drive(project, "run", "suite.yaml", "-v")
     assert "quarantined" not in line_of(done, "flaky"), "that is a different case"
     assert line_of(done, "quarantined").endswith("1 case that the gate does not count: b")
     advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"][-1]
@@ -105,13 +105,13 @@ def test_items_are_reported_once_five_targets_tried_the_cases(project: Path) -> 
     for name in names:
         drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}")
     newest = drive(project, "runs", "--json").json["runs"][0]["run_name"]
-    assert "items" not in drive(project, "show", newest).out
+    assert "items" not in drive(project, "show", newest, "-v").out
     drive(project, "run", "suite.yaml", "--target", "oracle")
-    assert "items" not in drive(project, "show", newest).out, "an oracle does not count as a target"
+    assert "items" not in drive(project, "show", newest, "-v").out, "an oracle does not count as a target"
     report = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "--json").report
     assert set(report["items"]["runs"]) == {f"agent.py:{name}" for name in (*names, "odd")}
     assert {case["case_id"]: case["flag"] for case in report["items"]["cases"]}["d"] == "negative discrimination"
-    done = drive(project, "show", newest)
+    done = drive(project, "show", newest, "-v")
     assert "5 targets tried these cases" in line_of(done, "items")
     assert "d: weak targets pass it more often than strong ones" in done.out
     assert "discrimination -0.91 over 5 targets" in done.out
@@ -120,8 +120,8 @@ def test_items_are_reported_once_five_targets_tried_the_cases(project: Path) -> 
 @pytest.mark.parametrize("words", [(), ("-o", "report.json")], ids=["on the screen alone", "with a file"])
 def test_items_are_on_the_screen_with_and_without_a_file(project: Path, words: tuple[str, ...]) -> None:
     for name in ("always", "first", "second", "third"):
-        assert "items" not in drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}").out
-    done = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", *words)
+        assert "items" not in drive(project, "run", "suite.yaml", "--target", f"agent.py:{name}", "-v").out
+    done = drive(project, "run", "suite.yaml", "--target", "agent.py:odd", "-v", *words)
     assert "5 targets tried these cases" in line_of(done, "items")
 
 

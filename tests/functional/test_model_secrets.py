@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from driving import Outcome, drive, write
+from driving import Outcome, drive, printed_name, write
 from threaded_server import Reply, serving
 
 KEY = "canary/one-openai+Qx7&%"
@@ -114,7 +114,7 @@ def test_no_canary_is_found_anywhere(tmp_path: Path) -> None:
         files = ["-o", "report.json", "-o", "report.xml", "--save-sessions", "sessions"]
         surfaces = {"run": do("run", "suite.yaml", "--verbose", "--debug", *files)}
         assert surfaces["run"].code == 3, surfaces["run"].both
-        [name] = re.findall(r"canaries on .* as ([a-z]+-[a-z]+-\d+)", surfaces["run"].out)
+        name = printed_name(surfaces["run"])
         surfaces |= {
             "json": do("run", "suite.yaml", "--json"),
             "regrade": do("regrade", name, "--verbose", "--no-cache"),

@@ -70,7 +70,7 @@ def test_sessions_are_asked_again_and_what_came_of_it_is_kept(project: Path) -> 
     assert sorted(path.name for path in (project / "out").iterdir()) == sorted(
         [f"{name}.db", f"{name}.json", f"{name}-sessions.json", f"{name}.log"]
     )
-    assert f"run {name} " in done.out
+    assert f"   {name}\n" in done.out
     assert done.out.splitlines()[-4:] == [
         f"Sessions DB: out/{name}.db",
         f"Sessions JSON: out/{name}-sessions.json",
@@ -157,7 +157,7 @@ def test_repeats_are_diagnosed_on_the_screen_and_in_every_file(project: Path, sa
 ❌         pass^5: 1/2 evals passed every time (50.0%)
 
 Repeats: 1 flaky, 1 stable
-  ~ Files (files.json): 4/5 passed, cost median $0.5000 (range $0.5000–$5.00)
+  ~ Files (files.json): 4/5 passed, cost median $0.50 (range $0.50–$5.00)
       ✗ Files #2: tool calls score 0.67
       $ Files #4: $5.00, 10.0 × the median
 """

@@ -133,7 +133,8 @@ def test_no_canary_is_found_anywhere(tmp_path: Path, server: str) -> None:
         "runs": do("runs"),
     }
     assert surfaces["verbose"].code == 3, surfaces["verbose"].both
-    names = dict(re.findall(r"canaries on (\w+) as ([a-z]+-[a-z]+-\d+)", surfaces["verbose"].out))
+    ends = re.findall(r"^[A-Z]+ .*   ([a-z]+-[a-z]+-\d+)   (\w+)$", surfaces["verbose"].out, re.M)
+    names = {variant: name for name, variant in ends}
     assert set(names) == {"function", "raising", "command", "posted", "refused"}
     surfaces["resume"] = do("resume", names["refused"], *given, "--verbose")
     for variant, name in names.items():

@@ -371,7 +371,7 @@ class TestTheMark:
         assert run["selftest"]["cases"] == 2
         assert texts(run["selftest"]["unsound"]) == ["ada: `contains` lets its own input pass"]
         shown = drive(folder, "show", before.run_name)
-        mark = "selftest     UNSOUND: 1 case cannot be relied on: ada: `contains` lets its own input pass"
+        mark = "selftest    UNSOUND: 1 case cannot be relied on: ada: `contains` lets its own input pass"
         assert line_of(shown, "selftest") == mark, "also a run that was there before"
         only = drive_run(folder, "--only", "sum").report["selftest"]
         assert (only["cases"], only["unsound"]) == (1, [])

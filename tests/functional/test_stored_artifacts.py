@@ -248,7 +248,7 @@ def test_a_scorer_that_raises_counts_as_0_and_is_reported(tmp_path: Path) -> Non
     alone = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:boom")
     assert alone.code == 0
     assert "scorers.py:boom: scored 0 in 2 trials of one, two: the grader raised RuntimeError: kaput" in alone.out
-    assert "score        0 %" in alone.out
+    assert "score       0 %" in alone.out
     refused = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:count")
     assert refused.code == 2
     assert "scorers.py:count is neither a function nor has it a method score" in refused.err
@@ -280,7 +280,7 @@ def test_a_scorer_is_shown_to_measure_and_a_judge_that_is_off_to_be_off(tmp_path
     ]
     write(tmp_path, dataset_json=dataset("one", target="echo", scorers=scorers))
     done = drive(tmp_path, "run", "dataset.json", "--verbose")
-    shown = drive(tmp_path, "show", line_of(done, "next").split()[3], "one")
+    shown = drive(tmp_path, "show", line_of(done, "look").split()[3], "one")
     for text in (done.out, shown.out):
         assert "assertions: fail 0.00" in text
         assert "cost: scored 1.00" in text

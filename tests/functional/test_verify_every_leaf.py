@@ -71,7 +71,7 @@ WORDS = r"(.*\.)?(why|notes|settle|text|divergence|basis)(\..*)?|findings\..*|re
 # What may be changed without a difference, and the word that lists it as not checked.
 BELIEVED = {
     "words": (
-        rf"{WORDS}|(failures|unjudged)\.\*\.(reason|grader|difference(\..*)?)"
+        rf"{WORDS}|(failures|unjudged)\.\*\.(reason|grader(_type)?|difference(\..*)?)"
         r"|trials\.\*\.(reason|error)|trials\.\*\.grades\.\*\.reason"
     ),
     "environment": r"metadata\.environment\..*",

@@ -137,7 +137,12 @@ def _prepare(
     env = {**old.options.env, **public_environment(request.env, matched.suite, settings)}
     by_judges_alone = old.options.grader_type == "model" and _asks_for_judge_alone(request)
     by_type = request.options.grader_type or ("model" if by_judges_alone else None)
-    kept = {"sequential": old.options.sequential, "env": env, "grader_type": by_type}
+    kept = {
+        "sequential": old.options.sequential,
+        "env": env,
+        "grader_type": by_type,
+        "origin": old.options.origin,
+    }
     options = request.options.model_copy(update=kept)
     budget = shared or budget_so_far(old.model_copy(update={"options": options}), store)
     graded = without_own_targets(matched.suite)

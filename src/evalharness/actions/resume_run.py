@@ -88,9 +88,11 @@ def _prepared(
     shared = before[-1].budget if before and before[-1].run.options.is_capped else None
     item = prepare_again(going_on, variables, shared or budget_so_far(going_on, context.store, spent_by), context)
     if changed := _changes(run.lock, item.run.lock):
+        only_graders = all(part == "graders" for part, _ in changed)
+        again = Hint("hint.run_changed", suite=run.options.origin.suite)
         raise CannotResume(
-            f"run {run.name} cannot be resumed: {' and '.join(changed)} changed since it began",
-            hint="undo the change, or start a new run",
+            f"run {run.name} cannot be resumed: {' and '.join(what for _, what in changed)} changed since it began",
+            hint=Hint("hint.regrade_changed", run=run.name) if only_graders else again,
         )
     item.run = going_on
     return item
@@ -124,11 +126,12 @@ def _finished_now(context: Context, run: Run) -> Run:
     return with_items(context.store, finish_run(context, run, stopped="", before_s=before_s, took_s=0.0))
 
 
-def _changes(before: RunLock, now: RunLock) -> list[str]:
-    changed = ["the target"] if before.target != now.target else []
+def _changes(before: RunLock, now: RunLock) -> list[tuple[str, str]]:
+    """Which part of the lock differs, and what that is in words."""
+    changed = [("target", "the target")] if before.target != now.target else []
     for part, noun in (("graders", "graders"), ("case", "files"), ("target", "target")):
         ids = [id_ for id_, lock in before.cases.items() if getattr(now.cases[id_], part) != getattr(lock, part)]
         if ids:
             listed = ", ".join(ids[:3]) + (" …" if len(ids) > 3 else "")
-            changed.append(f"the {noun} of {listed}")
+            changed.append((part, f"the {noun} of {listed}"))
     return changed

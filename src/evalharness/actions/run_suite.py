@@ -16,12 +16,12 @@ from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.problem import Problem
-from evalharness.domain.run import PlannedRun, Run, RunOptions
+from evalharness.domain.run import Origin, PlannedRun, Run, RunOptions
 from evalharness.domain.sequential import SequentialRequest
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import LoadedFile, Selection, Suite, Variant
 from evalharness.engine.measuring.trial_counts import count_trials
-from evalharness.engine.planning.planned_cases import select_cases
+from evalharness.engine.planning.planned_cases import Variables, select_cases
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingSelected, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
@@ -29,7 +29,7 @@ from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
-from evalharness.steps.find_suites import find_suites, registrations
+from evalharness.steps.find_suites import PYTHON, find_suites, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
 from evalharness.values.variables import fill
@@ -213,7 +213,9 @@ def _prepared(
 ) -> PreparedRun:
     settings = context.settings
     variables = collect_variables(suite, request.variables, settings)
-    options = request.options.model_copy(update={"env": public_environment(request.env, suite, settings)})
+    env = public_environment(request.env, suite, settings)
+    origin = _origin(request, file, variant, variables)
+    options = request.options.model_copy(update={"env": env, "origin": origin})
     if suite.templated or (variant.target and variant.target.is_templated):
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     budget = shared or budget_for(options, suite.config)
@@ -226,6 +228,21 @@ def _prepared(
     plan = stopping_plan(item.run, request.sequential, context.store, context.today)
     options = options.model_copy(update={"sequential": plan})
     return replace(item, run=item.run.model_copy(update={"options": options}))
+
+
+def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: Variables) -> Origin:
+    named = [target for target in request.targets if isinstance(target, str)]
+    chosen = named if len(named) == 1 else [target for target in named if target == variant.name]
+    known = {name.lower(): value for name, value in variables.public().items()}
+    suite = "" if file.format == PYTHON else str(file.path)
+    if file.suite is not None and file.suite.name in request.suites:
+        suite = file.suite.name
+    return Origin(
+        suite=suite,
+        format_name=request.format_name or "",
+        target=chosen[0] if chosen else "",
+        variables={name: value for name, value in request.variables.items() if known.get(name.lower()) == value},
+    )
 
 
 # Whether a suite runs untrusted code, as far as its files say. Nothing is built.

@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -63,6 +63,7 @@ class SignalGuard:
 
     def run_started(self, run: Any, finished_before: int) -> None:
         self.watcher.run_started(run, finished_before)
+        keep_printed()  # a progress bar may have put streams of its own there
         limits = [run.suite.timeout_seconds_for(case) for case in run.suite.cases]
         if run.regrade_of or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
             return  # a timer that somebody else has set (a test runner's, say) is left alone
@@ -109,6 +110,49 @@ class SignalGuard:
         self._beat = self._loop.call_later(BEAT_S, self._set_alarm)
 
 
+class _KeptStream:
+    """A stream of this process: what a trial prints on it is also kept with the trial."""
+
+    def __init__(self, name: str, stream: Any, kept_in: Any) -> None:
+        self._name = name
+        self._stream = stream
+        self._kept_in = kept_in
+
+    def write(self, text: str) -> int:
+        printed = self._kept_in.get()
+        if printed is not None:
+            printed.add(self._name, text)
+        return int(self._stream.write(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the stream's own."""
+        return getattr(self._stream, name)
+
+
+def keep_printed() -> None:
+    """Put such streams on top of whatever `sys.stdout` and `sys.stderr` are."""
+    from evalharness.domain.printed import PRINTED  # here: `--help` need not pay for it
+
+    if not isinstance(sys.stdout, _KeptStream):
+        sys.stdout = _KeptStream("stdout", sys.stdout, PRINTED)
+    if not isinstance(sys.stderr, _KeptStream):
+        sys.stderr = _KeptStream("stderr", sys.stderr, PRINTED)
+
+
+@contextmanager
+def _printing_kept() -> Iterator[None]:
+    former = sys.stdout, sys.stderr
+    keep_printed()
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = former
+
+
 @contextmanager
 def signals_handled(stop: Any) -> Iterator[SignalGuard]:
     """While runs are under way."""
@@ -116,7 +160,7 @@ def signals_handled(stop: Any) -> Iterator[SignalGuard]:
     numbers = [number for number in ENDING if number != signal.SIGHUP or not _outlives_terminal()]
     former = {number: signal.signal(number, guard.on_signal) for number in numbers}
     try:
-        with _exits_guarded(), _collecting_less(), orphans_adopted():
+        with _exits_guarded(), _collecting_less(), orphans_adopted(), _printing_kept():
             yield guard
     finally:
         guard.rest()

@@ -317,6 +317,8 @@ HintCode: TypeAlias = Literal[
     "hint.ask_for_gate",
     "hint.verify_file",
     "hint.regrade_again",
+    "hint.regrade_changed",
+    "hint.run_changed",
     "hint.judge_as_before",
     "hint.start_run",
     "hint.resume_then_regrade",

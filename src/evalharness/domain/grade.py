@@ -76,6 +76,8 @@ class Grade(Record):
     """Of a grade that is outstanding: `spend_cap` where there was no money for it."""
     judging: tuple[Judging, ...] = ()
     """Of a grade that language models gave: one entry per model."""
+    trace: str = ""
+    """Of a grader that raised: the frames of its own code."""
     is_final: bool = Field(default=False, exclude=True)
     """Unscored, though asked as often as makes sense: no retry of this run asks again. Of the running run alone."""
 

@@ -138,6 +138,7 @@ class Failure(Record):
     details: dict[str, Json] = Field(default_factory=dict)
     grader: str = ""
     """Whose reason it is; empty where no grader was asked."""
+    grader_type: Literal["", "code", "model", "human"] = ""
     difference: Difference | None = None
     """Where that grader compares the answer with an expected one."""
     trials: tuple[int, ...] = ()

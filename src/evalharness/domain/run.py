@@ -65,6 +65,18 @@ class RunLock(Record):
         return {case_id: lock.key for case_id, lock in self.cases.items()}
 
 
+class Origin(Record):
+    """How the user named what was run, so that it can be run again."""
+
+    suite: str = ""
+    """A path or a name; empty for a suite that was made in Python."""
+    format_name: str = ""
+    target: str = ""
+    """Empty where it is the suite's own."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Those that were given with it, without secrets."""
+
+
 class RunOptions(Record):
     """What the command line or the caller decided about a run, as far as `resume` needs it again."""
 
@@ -83,6 +95,7 @@ class RunOptions(Record):
     """Whether verdicts that a judge gave before are used again."""
     run_name: str = ""
     """What the run is called; empty for a name that the store makes up."""
+    origin: Origin = Origin()
 
     @property
     def is_capped(self) -> bool:

@@ -36,6 +36,8 @@ class Attempt(Record):
     """By the harness's clock, where the target reports a time of its own."""
     grades: tuple[Grade, ...] = ()
     transcript: Transcript | None = None
+    trace: str = ""
+    """Where the target raised: the frames of its own code."""
 
 
 class Outcome(NamedTuple):

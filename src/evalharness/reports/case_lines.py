@@ -48,7 +48,11 @@ def mark_of(failure: Failure) -> str:
 
 def not_passing(report: Report) -> list[Failure]:
     """Failed ones first, then flaky ones, then errors; each in the suite's order."""
-    return sorted([*report.failures, *flaky_passes(report)], key=lambda failure: ORDER.index(mark_of(failure)))
+    return sorted([*report.failures, *flaky_passes(report)], key=listed_first)
+
+
+def listed_first(failure: Failure) -> int:
+    return ORDER.index(mark_of(failure))
 
 
 class CaseLines:
@@ -60,7 +64,8 @@ class CaseLines:
         self._trial_lines = self._read_trials()
         self._report = run.report
 
-    def show(self) -> None:
+    def show(self) -> bool:
+        """Whether there was anything to show."""
         report = self._report
         bad = not_passing(report)
         shown = bad if self._verbosity > 0 else bad[:FIRST_CASES]
@@ -79,6 +84,7 @@ class CaseLines:
         if number:
             every = " every trial" if report.metadata.trials_per_case > 1 else ""
             self._screen.say(MARKS["passed"], f" {count(number, 'case')} passed{every}")
+        return bool(shown or unjudged or passed or number)
 
     def _passed_ids(self, *, is_clean: bool) -> list[tuple[str, str]]:
         """Passing cases that are named: all on request, and those of a small suite in which nothing went wrong."""

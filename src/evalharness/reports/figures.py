@@ -45,6 +45,7 @@ def figures(report: Report, *, verbose: bool = False) -> Iterator[FigureLine]:
         text, basis = outcome_of(report.sequential)
         yield FigureLine("sequential", text, basis if verbose else "")
     yield from _errors(report)
+    yield from _awaited(report)
     if verbose:
         yield from _groups("category", report.summary.by_category)
         yield from _groups("difficulty", _easiest_first(report.summary.by_difficulty))
@@ -217,6 +218,14 @@ def _errors(report: Report) -> Iterator[FigureLine]:
     low, high = percent(bounds.pass_rate_if_failed), percent(bounds.pass_rate_if_passed)
     each = "it" if bounds.trials == 1 else "all"
     yield FigureLine("errors", f"{trials}: had {each} failed, the pass rate would be {low}; had {each} passed, {high}")
+
+
+def _awaited(report: Report) -> Iterator[FigureLine]:
+    if report.summary.trials.awaiting:
+        whose = {"model": "a model's", "human": "a person's"}
+        grades = [f"{whose[kind]} grade is pending" for kind in report.awaited if kind in whose]
+        trials = count(report.summary.trials.awaiting, "trial")
+        yield FigureLine("awaiting", f"{trials}: {', '.join(grades)}" if grades else trials)
 
 
 def _groups(label: str, groups: Mapping[str, Group]) -> Iterator[FigureLine]:

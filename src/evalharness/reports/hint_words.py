@@ -142,6 +142,11 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.regrade_again": _about_run(
             "start it again with the same options: eval-harness regrade {run}; the cache keeps verdicts"
         ),
+        "hint.regrade_changed": _about_run("grade its answers again: eval-harness regrade {run}; or undo the change"),
+        "hint.run_changed": lambda suite: (
+            f"run what did not pass again: eval-harness run {shlex.quote(suite) if suite else 'SUITE'} --failed; "
+            "or undo the change"
+        ),
         "hint.judge_as_before": lambda judge: (
             f"name one: --judge-model {shlex.quote(judge or 'provider/model')}, or --judge-model none"
         ),

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import IO, ClassVar
 
-from pydantic import ValidationError
-
-from evalharness import registry
 from evalharness.contracts.reporter import Reporter
 from evalharness.domain.comparison import asked_at_once
-from evalharness.domain.options import Options
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report, worst
 from evalharness.domain.reported_run import Presentation, ReportedRun
-from evalharness.domain.run import Run
-from evalharness.errors import UsageError
 from evalharness.reports.case_findings import advice, flaky, items, quarantined, selftested
-from evalharness.reports.case_lines import CaseLines
+from evalharness.reports.case_lines import CaseLines, listed_first
 from evalharness.reports.figures import figures
 from evalharness.reports.gate_text import GateReport
 from evalharness.reports.matrix_text import Matrix
-from evalharness.reports.screen import Screen, screen_on
+from evalharness.reports.next_steps import NextStep, next_steps
+from evalharness.reports.screen import Part, Screen, screen_on
 from evalharness.reports.verdict_text import FIGURES_WIDTH, header, show_verdict
-from evalharness.reports.wording import naming
 from evalharness.reports.words import say
 
 
@@ -71,8 +64,8 @@ class _Writer:
         if with_header and each.run is not None:
             self._screen.say(*header(each.run))
         self._screen.say()
-        CaseLines(self._screen, each, self._verbosity).show()
-        self._screen.say()
+        if CaseLines(self._screen, each, self._verbosity).show():
+            self._screen.say()
         verbose = self._verbosity > 0
         for line in figures(each.report, verbose=verbose):
             self._screen.line(*line, width=FIGURES_WIDTH)
@@ -115,15 +108,22 @@ class _Writer:
         """The verdict of each, and what to do next about the worst."""
         worst_code = worst([each.report.exit_code for each in runs])
         chosen = next(each for each in runs if each.report.exit_code == worst_code)
-        steps: list[tuple[str, str]] = []
+        steps: list[NextStep] = []
         if self._with_next_step and chosen.run is not None:
-            steps = list(next_commands(chosen.run, chosen.report, self._screen.command, self._store))
+            listed = tuple(sorted(chosen.report.failures, key=listed_first))
+            report = chosen.report.model_copy(update={"failures": listed})  # the first one is looked at
+            steps = next_steps(chosen.run, report, self._screen.command, self._store)
         words = [*(label for label, _ in steps), *(each.report.verdict for each in runs)]
         room = max(map(len, words)) + 3
         for each in runs:
             show_verdict(self._screen, each.report, room, whose=self._whose(each, runs))
         for label, command in steps:
-            self._screen.say((label.ljust(room), "dim"), command)
+            write = self._screen.entry if label == "note" else self._whole
+            write([(label.ljust(room), "dim")], command)
+
+    def _whole(self, head: Sequence[Part], command: str) -> None:
+        """A command is never wrapped: it is there to be copied."""
+        self._screen.say(*head, command)
 
     def _whose(self, each: ReportedRun, runs: Sequence[ReportedRun]) -> str:
         """What tells one of several runs from the others."""
@@ -135,56 +135,3 @@ class _Writer:
             return about.variant
         is_one_target = len({variant for _, variant in names}) == 1
         return about.suite_name if is_one_target else f"{about.suite_name} · {about.variant}"
-
-
-def next_commands(run: Run, report: Report, command: str, store: str | None = None) -> Iterator[tuple[str, str]]:
-    step = next_step(run, report, command, store)
-    yield next((word for word in ("resume", "regrade") if f" {word} " in step), "look"), step
-
-
-def next_step(run: Run, report: Report, command: str, store: str | None = None) -> str:
-    """The command to type now, ready to be copied."""
-    if store == ":memory:":
-        return "nothing was kept (--store :memory:); run without it to look into the answers"
-    name, named = shlex.quote(run.name), naming(store)
-    cap = _larger_cap(run, report)
-    judged_by = f" --judge-model {shlex.quote(run.options.judge_model)}" if run.options.judge_model else ""
-    regrade = f"{command} regrade {run.regrade_of}{judged_by}{cap}{named}" if run.regrade_of else ""
-    resume = f"{command} resume {shlex.quote(run.regrade_of or run.name)}{cap}{named}"
-    if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
-        return f"{resume}; {regrade}" if regrade else resume
-    if cap:  # then grades are outstanding
-        return regrade or resume
-    if report.verdict == "INVALID" and report.sequential and report.sequential.not_needed:
-        return "fix the cause, then run the suite again: a sequential run that was decided is not continued"
-    if report.verdict == "INVALID" and report.summary.trials.error:
-        judge = f"; with another judge: {command} regrade {name} --judge-model M{named}" if report.judging else ""
-        return f"fix the cause, then: {regrade or f'{command} resume {name}{named}'}{judge}"
-    case = f" {shlex.quote(report.failures[0].eval_id)}" if report.failures else ""
-    return f"{command} show {name}{case}{named}"
-
-
-def _larger_cap(run: Run, report: Report) -> str:
-    """A run that has spent all it may needs a larger budget to go on."""
-    if report.why is None or report.why.code != "run.spend_cap":
-        return ""
-    return " --max-cost USD" if run.options.max_cost_usd or run.suite.config.max_cost_usd else " --max-tokens N"
-
-
-def names_judges(run: Run) -> bool:
-    """Whether its suite says who judges, wherever a model does."""
-    return bool(run.suite.config.judge_model) or all(options.named_judges for options in _judges_of(run))
-
-
-def _judges_of(run: Run) -> Iterator[Options]:
-    """The options of the model graders that a run's cases have, inside other graders too."""
-    specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
-    while specs:
-        spec = specs.pop()
-        try:
-            options = registry.parse_options("grader", spec)
-            if registry.load("grader", spec.kind).type == "model":
-                yield options
-        except (UsageError, ValidationError):  # an old run is shown whatever has become of its graders
-            continue
-        specs.extend(options.parts)

@@ -136,7 +136,8 @@ def _raised_again(raised: dict[str, Any], evidence: Transcript) -> Exception:
         meaning = OWN_ERRORS.get(name) if module == OWN_ERRORS_MODULE else None
         kind = meaning or type(name, (kind,), {"__module__": module, "__qualname__": qualified})
     error = kind(raised["text"])
-    error.raised_at, error.evidence = raised["place"], evidence  # type: ignore[attr-defined]
+    error.raised_at, error.trace = raised["place"], raised["trace"]  # type: ignore[attr-defined]
+    error.evidence = evidence  # type: ignore[attr-defined]
     return error
 
 

@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from evalharness.domain.case import Case
 from evalharness.domain.specification import GraderSpec
-from evalharness.errors import TargetFailed, raised_at
+from evalharness.errors import TargetFailed, raised_at, trace_of
 from evalharness.references import import_reference
 from evalharness.settings import Settings
 from evalharness.targets.answers import transcript_of
@@ -64,6 +64,7 @@ class ReplyChannel:
             "classes": [(each.__module__, each.__qualname__) for each in classes],
             "text": str(traceback.TracebackException(kind, error, None, compact=True)),
             "place": raised_at(error),
+            "trace": trace_of(error),
         }
         self.send({"raised": raised})
 

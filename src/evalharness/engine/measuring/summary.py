@@ -127,6 +127,7 @@ def _failure(case: Case, tally: CaseTally, state: CaseState) -> Failure:
         reason=shown.reason,
         details=details,
         grader=shown.grader,
+        grader_type=shown.grader_type,
         difference=shown.difference,
         trials=tuple(shown.trials),
     )

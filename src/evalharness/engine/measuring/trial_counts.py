@@ -6,11 +6,11 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic_core import from_json
 
-from evalharness.domain.grade import VERDICTS, Judging, added_up, said_within
+from evalharness.domain.grade import VERDICTS, GraderType, Judging, added_up, said_within
 from evalharness.domain.report import CaseState, Difference
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
@@ -31,6 +31,7 @@ class Reason:
 
     reason: str
     grader: str = ""
+    grader_type: GraderType | Literal[""] = ""
     difference: Difference | None = None
     trials: list[int] = field(default_factory=list)
 
@@ -226,7 +227,7 @@ def _reason(state: str, reason: str, grades: str) -> Reason:
     evidence = grade.get("evidence")
     is_compared = isinstance(evidence, dict) and "expected" in evidence and "actual" in evidence
     difference = Difference(expected=evidence["expected"], actual=evidence["actual"]) if is_compared else None
-    return Reason(reason, grade.get("grader", ""), difference)
+    return Reason(reason, grade.get("grader", ""), grade.get("type", "code"), difference)
 
 
 def _judgings(took: Counter[str]) -> tuple[Judging, ...]:

@@ -23,6 +23,7 @@ from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.bounds import LONGEST_MS, MOST_TOKENS, MOST_USD
 from evalharness.domain.grade import VERDICTS, Grade, GradeState, kept_evidence
 from evalharness.domain.invalid_values import explain
+from evalharness.domain.printed import PRINTED, Printed
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import FIGURES, Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import TIME_LIMIT, Attempt, Cause, TrialState
@@ -41,6 +42,7 @@ from evalharness.errors import (
     Unscored,
     UsageError,
     raised_at,
+    trace_of,
 )
 from evalharness.stats.means import weighted_mean
 from evalharness.values.json_value import Json, plain_json
@@ -49,6 +51,7 @@ from evalharness.values.text import head
 _OF_ANSWERS = (Answer.__name__, Usage.__name__)
 GRACE_S = 10.0
 LONGEST_REASON = 2000
+LONGEST_TRACE = 20_000
 INFRASTRUCTURE_ERRORS = (
     "ConnectionError",
     "ConnectionRefusedError",
@@ -94,6 +97,10 @@ class Fault:
         return raised_at(self.error)
 
     @property
+    def trace(self) -> str:
+        return head(trace_of(self.error), LONGEST_TRACE)
+
+    @property
     def evidence(self) -> Transcript | None:
         """What the target left behind, if its exception carries it."""
         evidence = getattr(self.error, "evidence", None)
@@ -106,6 +113,7 @@ class NoAnswer(NamedTuple):
     state: TrialState
     reason: str
     evidence: Transcript | None = None
+    trace: str = ""
 
 
 async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
@@ -183,20 +191,21 @@ class Attempting:
             fault = await guarded(set_up, task, self.isolated) if task.setup else None
             started = time.perf_counter()
             # Whatever it is that went wrong before the target was asked, the target did not do it.
-            answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
+            printed = Printed()
+            kept_in = PRINTED.set(printed)
+            try:
+                answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
+            finally:
+                PRINTED.reset(kept_in)
             measured_s = time.perf_counter() - started
             try:
                 changes = await task.changes()
             except TargetUnavailable as error:
                 answered, changes = NoAnswer("error", str(Fault(error))), ({}, ())
             if isinstance(answered, NoAnswer):
-                state, reason, evidence = await _with_recorded_evidence(answered)
-                evidence = _with_files(evidence, *changes) if evidence else None
-                score = 0.0 if state == "failed" else None
-                return Attempt(
-                    state=state, score=score, reason=short_reason(reason), duration_s=measured_s, transcript=evidence
-                )
-            return await _graded(task, planned, _with_files(answered, *changes), measured_s)
+                return await _unanswered(answered, changes, printed, measured_s)
+            answer = _with_printed(_with_files(answered, *changes), printed)
+            return await _graded(task, planned, answer, measured_s)
         finally:
             await task.end()
 
@@ -230,19 +239,18 @@ class Attempting:
     def _no_answer(self, fault: Fault) -> NoAnswer:
         error = fault.error
         if isinstance(error, TargetFailed):
-            return NoAnswer("failed", str(error), fault.evidence)
+            return NoAnswer("failed", str(error), fault.evidence, fault.trace)
         if isinstance(error, TrialSkipped):
             return NoAnswer("skipped", str(error))
         if self._is_infrastructure(error):
-            return NoAnswer("error", str(fault), fault.evidence)
+            return NoAnswer("error", str(fault), fault.evidence, fault.trace)
         invalid = error.__context__ if isinstance(error, InvalidValue) else error
         if isinstance(invalid, ValidationError) and invalid.title in _OF_ANSWERS:
             refused = wrong_shape(invalid)  # by the class that the target called to make its answer
             if isinstance(refused, ImpossibleFigure):
                 return NoAnswer("error", str(refused))
-        return NoAnswer(
-            "failed", f"the target raised {fault}{f' ({fault.place})' if fault.place else ''}", fault.evidence
-        )
+        place = f" ({fault.place})" if fault.place else ""
+        return NoAnswer("failed", f"the target raised {fault}{place}", fault.evidence, fault.trace)
 
     def _is_infrastructure(self, error: BaseException) -> bool:
         if isinstance(error, BaseExceptionGroup):
@@ -254,6 +262,23 @@ class Attempting:
             or f"{parent.__module__}.{parent.__qualname__}" in self.infrastructure_errors
             for parent in type(error).__mro__
         )
+
+
+async def _unanswered(
+    answered: NoAnswer, changes: tuple[dict[str, str], tuple[str, ...]], printed: Printed, measured_s: float
+) -> Attempt:
+    kept = await _with_recorded_evidence(answered)
+    evidence = _with_files(kept.evidence, *changes) if kept.evidence else None
+    if printed and kept.state != "skipped":  # nobody shall take that for an answer
+        evidence = _with_printed(evidence or Transcript(), printed)
+    return Attempt(
+        state=kept.state,
+        score=0.0 if kept.state == "failed" else None,
+        reason=short_reason(kept.reason),
+        duration_s=measured_s,
+        transcript=evidence,
+        trace=kept.trace,
+    )
 
 
 async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, measured_s: float) -> Attempt:
@@ -272,6 +297,7 @@ async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, mea
             "measured_s": None if reported_s is None else measured_s,
             "grades": grades,
             "transcript": answer,
+            "trace": "",
         }
     )
 
@@ -287,7 +313,8 @@ async def _with_recorded_evidence(answered: NoAnswer) -> NoAnswer:
     kept = await guarded(_recorded, answered.evidence)
     if not isinstance(kept, Fault):
         return answered._replace(evidence=kept)
-    return NoAnswer(answered.state, f"{answered.reason}; what it left behind is not kept: {kept}", kept.evidence)
+    reason = f"{answered.reason}; what it left behind is not kept: {kept}"
+    return answered._replace(reason=reason, evidence=kept.evidence)
 
 
 def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[str, ...]) -> Transcript:
@@ -295,6 +322,14 @@ def _with_files(transcript: Transcript, changed: dict[str, str], removed: tuple[
     if not changed and not removed:
         return transcript
     return transcript.model_copy(update={"files": {**transcript.files, **changed}, "removed_files": removed})
+
+
+def _with_printed(transcript: Transcript, printed: Printed) -> Transcript:
+    """Behind what the target itself says of its streams."""
+    if not printed:
+        return transcript
+    streams = {"stdout": transcript.stdout + printed["stdout"], "stderr": transcript.stderr + printed["stderr"]}
+    return transcript.model_copy(update={name: text for name, text in streams.items() if text})
 
 
 async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
@@ -311,7 +346,9 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"
+        trace = result.trace
         result = grader.grade_after_error(short_reason(reason))
+        result = result.unchecked({**vars(result), "trace": trace})
     elif not isinstance(result, Grade):
         result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
     if not grader.only_reads and result.evidence is not None:

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, Literal
 
@@ -23,12 +24,13 @@ GROW_AFTER_S = 0.002
 class _Call:
     """`state` is changed under the pool's lock: a call is either begun by a thread or given up, never half of each."""
 
-    __slots__ = ("arguments", "function", "future", "keywords", "state")
+    __slots__ = ("arguments", "context", "function", "future", "keywords", "state")
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
+        self.context = copy_context()  # the thread knows whose trial it works for
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.state: Literal["waiting", "running", "given up", "lost"] = "waiting"
 
@@ -128,7 +130,7 @@ class Offloader:
                 continue
             result, error = None, None
             try:
-                result = call.function(*call.arguments, **call.keywords)
+                result = call.context.run(call.function, *call.arguments, **call.keywords)
             except BaseException as raised:  # noqa: BLE001 - carried to the awaiter, who decides
                 error = raised
             self._done.append((call, result, error))

@@ -1,0 +1,148 @@
+"""What to type after a run: at most two commands, each ready to be pasted.
+
+Which one helps depends on what went wrong: a fixed target is run again (`rerun`), the answers are graded again by a
+fixed grader (`regrade`), and what failed for reasons outside is continued as it is (`resume`).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from evalharness import registry
+from evalharness.domain.options import Options
+from evalharness.domain.report import Failure, Report
+from evalharness.domain.run import Run
+from evalharness.errors import UsageError
+from evalharness.reports.wording import naming
+
+MOST_STEPS = 2
+IN_MEMORY = ":memory:"
+ANY_JUDGE = "PROVIDER/MODEL"
+_DEFAULT_SANDBOX = "bubblewrap"
+
+
+class NextStep(NamedTuple):
+    """`label` is look, rerun, resume, regrade or grade; or note, with a sentence instead of a command."""
+
+    label: str
+    command: str
+
+
+def next_steps(run: Run, report: Report, command: str, store: str | None = None) -> list[NextStep]:
+    """`command` is how the user calls the harness; `store` the one that was named, if any."""
+    if store == IN_MEMORY:
+        return [NextStep("note", "nothing was kept (--store :memory:); run without it to look into the answers")]
+    return list(_Steps(run, report, command, naming(store)).all())[:MOST_STEPS]
+
+
+class _Steps:
+    def __init__(self, run: Run, report: Report, command: str, named: str) -> None:
+        self._run, self._report = run, report
+        self._command, self._named = command, named
+
+    def all(self) -> Iterator[NextStep]:
+        report, run = self._report, self._run
+        cap = _larger_cap(run, report)
+        if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
+            yield self._resume(cap)
+            if run.regrade_of:
+                yield self._regrade(cap)
+            return
+        if cap:  # then grades are outstanding
+            yield self._regrade(cap) if run.regrade_of else self._resume(cap)
+            return
+        yield self._look()
+        yield from self._repair()
+
+    def _repair(self) -> Iterator[NextStep]:
+        """What helps, once the cause of the first failure is known and fixed."""
+        report, run = self._report, self._run
+        if "model" in report.awaited:
+            yield self._regrade("", label="grade")
+            return
+        erred = next((case for case in report.failures if _erred(case)), None)
+        if erred is not None and (report.verdict == "INVALID" or not _has_failed(report)):
+            yield self._after_error(erred)
+        elif report.failures and not run.regrade_of and run.options.origin.suite:
+            yield self._rerun("--failed")
+
+    def _after_error(self, erred: Failure) -> NextStep:
+        report, run = self._report, self._run
+        if run.regrade_of or erred.grader_type == "code":
+            return self._regrade("")
+        if report.sequential is not None and report.sequential.not_needed and run.options.origin.suite:
+            return self._rerun("")  # a sequential run that was decided is not continued
+        return self._resume("")
+
+    def _look(self) -> NextStep:
+        case = f" {shlex.quote(self._report.failures[0].eval_id)}" if self._report.failures else ""
+        return NextStep("look", f"{self._command} show {shlex.quote(self._run.name)}{case}{self._named}")
+
+    def _resume(self, cap: str) -> NextStep:
+        name = shlex.quote(self._run.regrade_of or self._run.name)
+        return NextStep("resume", f"{self._command} resume {name}{cap}{self._named}")
+
+    def _regrade(self, cap: str, label: str = "regrade") -> NextStep:
+        run = self._run
+        judge = "" if run.options.judge_model == "none" else run.options.judge_model
+        if label == "grade" and not judge and not names_judges(run):
+            judge = ANY_JUDGE
+        judged_by = f" --judge-model {shlex.quote(judge)}" if judge else ""
+        name = shlex.quote(run.regrade_of or run.name)
+        return NextStep(label, f"{self._command} regrade {name}{judged_by}{cap}{self._named}")
+
+    def _rerun(self, flag: str) -> NextStep:
+        """The words that name what was run, and what it needs to be run again."""
+        options, origin = self._run.options, self._run.options.origin
+        words = ["run", origin.suite]
+        for name, value in (
+            ("--format", origin.format_name),
+            ("--target", origin.target),
+            ("--judge-model", options.judge_model),
+            ("--sandbox", "" if options.sandbox == _DEFAULT_SANDBOX else options.sandbox),
+        ):
+            words += [name, value] if value else []
+        words += [word for pair in origin.variables.items() for word in ("--var", "=".join(pair))]
+        words += [flag] if flag else []
+        return NextStep("rerun", f"{self._command} {shlex.join(words)}{self._named}")
+
+
+def _erred(case: Failure) -> bool:
+    return case.state == "error" or "error" in case.details
+
+
+def _has_failed(report: Report) -> bool:
+    return any("failed" in case.details for case in report.failures)
+
+
+def _larger_cap(run: Run, report: Report) -> str:
+    """A run that has spent all it may needs a larger budget to go on: twice as much, which the user may change."""
+    if report.why is None or report.why.code != "run.spend_cap":
+        return ""
+    options, config = run.options, run.suite.config
+    cost_usd = options.max_cost_usd or config.max_cost_usd
+    tokens = options.max_tokens or config.max_tokens
+    return f" --max-cost {2 * cost_usd:g}" if cost_usd else f" --max-tokens {2 * (tokens or 0)}"
+
+
+def names_judges(run: Run) -> bool:
+    """Whether its suite says who judges, wherever a model does."""
+    return bool(run.suite.config.judge_model) or all(options.named_judges for options in _judges_of(run))
+
+
+def _judges_of(run: Run) -> Iterator[Options]:
+    """The options of the model graders that a run's cases have, inside other graders too."""
+    specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
+    while specs:
+        spec = specs.pop()
+        try:
+            options = registry.parse_options("grader", spec)
+            if registry.load("grader", spec.kind).type == "model":
+                yield options
+        except (UsageError, ValidationError):  # an old run is shown whatever has become of its graders
+            continue
+        specs.extend(options.parts)

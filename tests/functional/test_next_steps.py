@@ -1,0 +1,111 @@
+"""The commands that a report ends with can be pasted, and do what the situation needs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from driving import Outcome, drive, write
+
+AGENT = """
+import evalharness
+def wrong(text): return "Cusco"
+def raising(text): return {}[text]
+def down(text): raise evalharness.TargetUnavailable("no route")
+"""
+GRADER = "def check(context): return context.capital == 'Lima'\n"
+SUITE = """
+name: capitals
+test_cases:
+  - {id: the capital of peru, input: Peru, expected: Lima}
+  - {id: empty, input: '', expected: Cusco}
+"""
+
+
+def project(folder: Path, suite: str = SUITE) -> Path:
+    return write(folder, agent_py=AGENT, grader_py=GRADER, suite_yaml=suite, pyproject_toml="")
+
+
+def steps(done: Outcome) -> dict[str, list[str]]:
+    """The last commands by label, as a shell would read them, without the program."""
+    found = re.findall(r"^(look|rerun|resume|regrade|grade) +(\S.*)$", done.out, re.M)
+    assert 1 <= len(found) <= 2, done.out
+    assert done.out.rstrip().endswith(found[-1][1])
+    words = {label: shlex.split(command) for label, command in found}
+    assert all(program == "eval-harness" for program, *_ in words.values())
+    return {label: rest for label, (_, *rest) in words.items()}
+
+
+def test_a_wrong_answer_is_looked_at_and_run_again_once_the_target_is_fixed(tmp_path: Path) -> None:
+    folder = project(tmp_path / "my project")
+    (folder / "suites").mkdir()
+    suite = (folder / "suite.yaml").rename(folder / "suites" / "my suite.yaml")
+    done = drive(folder, "run", "suites/my suite.yaml", "--target", "agent.py:wrong", "--store", "my runs.db")
+    assert done.code == 1 and suite.is_file()
+    found = steps(done)
+    assert list(found) == ["look", "rerun"]
+    looked = drive(folder, *found["look"])
+    assert looked.code == 0 and "Cusco" in looked.out and "Lima" in looked.out
+
+    write(folder, agent_py='def wrong(text): return "Lima" if text else "Cusco"\n')
+    fixed = drive(folder, *found["rerun"])
+    assert fixed.code == 0, fixed.both
+    assert "1 case" in fixed.out, "only the one that failed"
+
+
+def test_a_target_that_raises_is_fixed_and_run_again(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    found = steps(drive(folder, "run", "suite.yaml", "--target", "agent.py:raising"))
+    write(folder, agent_py='def raising(text): return "Lima" if text else "Cusco"\n')
+    assert drive(folder, *found["rerun"]).code == 0
+
+
+def test_answers_are_graded_again_by_a_grader_that_was_fixed(tmp_path: Path) -> None:
+    suite = "name: own\ntarget: agent.py:wrong\ntest_cases: [{id: a, input: x, graders: [{function: grader.py:check}]}]"
+    folder = project(tmp_path, suite)
+    done = drive(folder, "run", "suite.yaml")
+    assert done.code == 3
+    found = steps(done)
+    assert list(found) == ["look", "regrade"]
+    write(folder, grader_py="def check(context): return context.output == 'Cusco'\n")
+    fixed = drive(folder, *found["regrade"])
+    assert fixed.code == 0, fixed.both
+
+
+def test_an_outage_is_continued_when_it_is_over(tmp_path: Path) -> None:
+    gate = "import os, evalharness\ndef answer(text):\n    if not os.path.exists('up'): raise ConnectionError('down')\n"
+    folder = write(project(tmp_path), up_py=f"{gate}    return 'Lima' if text else 'Cusco'\n")
+    done = drive(folder, "run", "suite.yaml", "--target", "up.py:answer")
+    assert done.code == 3
+    found = steps(done)
+    assert list(found) == ["look", "resume"]
+    (folder / "up").touch()
+    again = drive(folder, *found["resume"])
+    assert again.code == 0, again.both
+
+
+def test_what_was_given_on_the_command_line_is_given_again(tmp_path: Path) -> None:
+    suite = "name: v\ntarget: echo\ntest_cases: [{id: a, input: '{{who}}', expected: Bob}]\n"
+    folder = project(tmp_path, suite)
+    found = steps(drive(folder, "run", "suite.yaml", "--var", "who=Ann B"))
+    assert found["rerun"] == ["run", "suite.yaml", "--var", "who=Ann B", "--failed"]
+    assert drive(folder, *found["rerun"]).code == 1, "it still fails, but it runs"
+
+
+def test_a_refused_resume_says_what_to_do_instead(tmp_path: Path) -> None:
+    suite = "name: own\ntest_cases: [{id: a, input: x, graders: [{function: grader.py:check}]}]\n"
+    folder = project(tmp_path, suite)
+    drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong")
+    write(folder, grader_py="def check(context): return context.output == 'Cusco'\n")
+    refused = drive(folder, "resume")
+    assert refused.code == 2
+    command = re.search(r"eval-harness (regrade \S+);", refused.err)
+    assert command, refused.err
+    assert drive(folder, *command[1].split()).code == 0
+
+    drive(folder, "run", "suite.yaml", "--target", "agent.py:down")
+    write(folder, agent_py="def down(text): return 'Cusco'\n")
+    refused = drive(folder, "resume")
+    assert refused.code == 2
+    assert "eval-harness run suite.yaml --failed" in refused.err
