@@ -104,7 +104,7 @@ def test_files_that_cannot_be_read(project: Path) -> None:
     ("target", "code", "told"),
     [
         ("nowhere.py:answer", 3, "no file"),
-        ("agent.py:raise", 2, "unknown name in agent.py 'raise'. Did you mean 'raises'?"),
+        ("agent.py:raise", 2, "unknown function of agent.py 'raise'. Did you mean 'raises'?"),
         ("no_such_module:answer", 3, "No module named 'no_such_module'"),
         ("agent.py:answer", 3, "is not callable"),
         ("torn.py:answer", 3, "SyntaxError"),
@@ -112,7 +112,7 @@ def test_files_that_cannot_be_read(project: Path) -> None:
         ("quits.py:answer", 3, "SystemExit"),
         ("cmd:no-such-program", 3, "the program 'no-such-program' was not found"),
         ("orcale", 2, "Did you mean 'oracle'?"),
-        ("agent.py", 2, "unknown target 'agent.py'"),
+        ("agent.py", 2, "'agent.py' is a file; name the function: agent.py:raises"),
         ("missing.yaml", 2, "missing.yaml: cannot be read"),
     ],
 )

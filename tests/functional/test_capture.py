@@ -65,7 +65,7 @@ def test_what_is_captured_passes_until_the_answer_changes(project: Path) -> None
     succeed(project, "run", "regression/new.yaml", "--target", "oracle")
     (project / "answer.txt").write_text("Hello, Ada {{any_string}}?")
     found = succeed(project, "run", "regression/new.yaml", code=1).both
-    assert "2 cases failed" in found
+    assert "2 failed" in found
 
 
 def test_the_value_of_a_secret_is_not_captured_and_comes_from_the_environment_again(project: Path) -> None:
@@ -139,7 +139,7 @@ def test_what_looks_like_a_placeholder_in_an_answer_is_none(project: Path, compa
 def test_a_text_that_looks_like_a_placeholder_is_none(project: Path) -> None:
     captured(project, "greets")
     (project / "answer.txt").write_text("Hello, Ada or so!")
-    assert "1 case failed" in succeed(project, "run", "regression/new.yaml", code=1).both
+    assert "1 failed" in succeed(project, "run", "regression/new.yaml", code=1).both
 
 
 def test_an_answer_whose_secret_was_taken_out_cannot_pass_and_that_is_said(project: Path) -> None:

@@ -146,7 +146,7 @@ test_cases:
             assert f"nothing to run: every case passed in run {name}" in done.err
         assert (project / "report.json").exists()
         assert drive_run(project, "--failed").json == {"eval_reports": []}
-        assert succeed(project, "runs", "--json").json["runs"][0]["run"] == name, "nothing was started"
+        assert succeed(project, "runs", "--json").json["runs"][0]["run_name"] == name, "nothing was started"
 
     def test_a_report_is_written_into_a_folder_that_does_not_exist_yet(self, project: Path) -> None:
         succeed(project, "run", "suite.yaml", "-o", "reports/new/report.xml")

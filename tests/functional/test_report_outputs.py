@@ -17,7 +17,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_files_are_written_beside_the_terminal_report(project: Path) -> None:
-    done = drive(project, "run", "suite.yaml", "-o", "x.json", "-o", "x.xml", "--k", "1,2")
+    done = drive(project, "run", "suite.yaml", "-o", "x.json", "-o", "x.xml", "--k", "1,2", "-v")
     assert done.code == 1
     assert line_of(done, "in 2 tries")
     report = json.loads((project / "x.json").read_text())["eval_report"]
@@ -70,12 +70,12 @@ def test_a_file_of_another_program_is_not_overwritten(project: Path) -> None:
 
 
 def test_advice_comes_after_the_failures_and_is_silent_when_all_is_well(project: Path) -> None:
-    lines = drive(project, "run", "suite.yaml").out.splitlines()
+    lines = drive(project, "run", "suite.yaml", "-v").out.splitlines()
     [advice] = [number for number, line in enumerate(lines) if line.startswith("advice")]
     assert "fails in every trial" in lines[advice]
     assert lines[advice].endswith("(peru)")
-    assert advice > next(number for number, line in enumerate(lines) if "FAILED peru" in line)
-    assert "advice" not in drive(project, "run", "suite.yaml", "--target", "agent.py:right", "--repeat", "1").out
+    assert advice > next(number for number, line in enumerate(lines) if line.startswith("✗ peru"))
+    assert "advice" not in drive(project, "run", "suite.yaml", "--target", "agent.py:right", "--repeat", "1", "-v").out
 
 
 class TestAReportOfAnEarlierRun:
@@ -230,9 +230,9 @@ def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> Non
         "    return Answer(output=q, cost_usd=5.0 if 'Peru' in q else 0.01)\n"
     )
     words = ("run", "suite.yaml", "--target", "dear.py:answer", "--max-cost", "5", "--max-concurrency", "1")
-    done = drive(project, *words, "--repeat", "3")
+    done = drive(project, *words, "--repeat", "3", "-v")
     assert done.code == 3
-    assert "cost the most, $5.0000: make it leaner, or raise the spend cap" in done.out
+    assert "cost the most, $5.0: make it leaner, or raise the spend cap" in done.out
 
 
 def test_the_gate_s_budget_is_reported_for_an_invalid_run(project: Path) -> None:
@@ -245,6 +245,6 @@ def test_the_gate_s_budget_is_reported_for_an_invalid_run(project: Path) -> None
     )
     with (project / "suite.yaml").open("a") as suite:
         suite.write("\ngate: {max_cost_usd: 1}\n")
-    done = drive(project, "run", "suite.yaml", "--target", "dear.py:answer", "--repeat", "1")
+    done = drive(project, "run", "suite.yaml", "--target", "dear.py:answer", "--repeat", "1", "-v")
     assert (done.code, "INVALID" in done.out) == (3, True)
-    assert "peru cost the most, $5.0000: make it leaner, or raise max_cost_usd" in done.out
+    assert "peru cost the most, $5.0: make it leaner, or raise max_cost_usd" in done.out

@@ -41,7 +41,7 @@ def test_latest_and_minus_n_count_back_from_the_newest_run(three: tuple[Path, st
         ("-4", "there is no run -4"),
         ("-0", "-1 is the newest run"),
         ("latest:capitls", "Did you mean 'capitals'?"),
-        ("lates", "unknown run 'lates'"),
+        ("lates", "unknown run or case 'lates'"),
     ],
 )
 def test_what_names_no_run_is_refused(three: tuple[Path, str, str, str], reference: str, said: str) -> None:

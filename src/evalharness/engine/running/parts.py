@@ -25,7 +25,7 @@ from evalharness.domain.suite import SuiteConfig
 from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, filled_target
 from evalharness.engine.running.attempt import open_target
 from evalharness.engine.running.worker_threads import Offloader
-from evalharness.errors import Hint, UsageError
+from evalharness.errors import Hint, InvalidFile, UsageError
 from evalharness.user_modules import UserModules
 
 DEFAULT_CONCURRENCY = 10
@@ -247,6 +247,8 @@ def build_parts(
 def _built_target(spec: TargetSpec, services: Services, where: str) -> Target:
     try:
         return registry.build_target(spec, services)
+    except InvalidFile:  # says where each problem is
+        raise
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}" if where else error.message, hint=error.hint) from error
 
@@ -285,5 +287,7 @@ def _opened_judge(services: Services, name: str) -> Llm:
     """One without a key can be replaced, or left out for now."""
     try:
         return services.llm(name)
+    except InvalidFile:
+        raise
     except UsageError as error:
         raise UsageError(error.message, hint=Hint("hint.other_judge", first=error.plain_hint)) from error

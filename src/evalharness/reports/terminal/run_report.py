@@ -32,7 +32,7 @@ class TerminalReporter(Reporter):
         if presentation.verbosity < 0:
             for each in shown:
                 show_verdict(screen, each.report, alone=True)
-        else:
+        elif shown:
             _Writer(screen, presentation).show(shown)
 
 
