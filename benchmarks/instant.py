@@ -16,7 +16,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import LoadedFile, Suite
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 CASES = 100
 

@@ -37,7 +37,7 @@ from evalharness.graders.judges.reply_form import with_echo
 from evalharness.graders.judges.score_sheet import ScoreSheet, Scoring
 from evalharness.llms.openai_compatible import request_body
 from evalharness.registry import build_grader
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.settings import Settings
 
 CALLS = 2_000

@@ -43,7 +43,7 @@ _PUBLIC = {
     "load_suite": "evalharness.steps.find_suites",
     "pass_at_k": "evalharness.stats.pass_k",
     "pass_hat_k": "evalharness.stats.pass_k",
-    "say": "evalharness.reports.words",
+    "say": "evalharness.reports.words.say",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605

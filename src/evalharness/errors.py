@@ -49,7 +49,7 @@ _OUR_FOLDER = __file__.removesuffix("errors.py")
 
 
 class Hint:
-    """What to do next, if that is a command or a flag. Like findings, hints are worded in `reports/words.py`."""
+    """What to do next, if that is a command or a flag. Like findings, hints are worded in `reports/words`."""
 
     def __init__(self, code: str, /, **params: Any) -> None:
         """`code` is one of `domain.finding_codes.HintCode`."""

@@ -191,12 +191,12 @@ class Harness:
         return self._shown(run.model_copy(update={"trials": tuple(self.context.store.trials(run.id))}))
 
     def _shown(self, run: Run) -> Run:
-        from evalharness.reports.shown_run import ShownRun
+        from evalharness.reports.terminal.shown_run import ShownRun
 
         return ShownRun.of(run)
 
     def _execution(self, executor: Executor | str | None, progress: bool | None) -> Execution:
-        from evalharness.reports.python_progress import python_progress
+        from evalharness.reports.terminal.python_progress import python_progress
 
         built = registry.build_executor(executor) if isinstance(executor, str) else executor
         return Execution(python_progress(progress, self.context.settings), executor=built)

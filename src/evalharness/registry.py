@@ -106,7 +106,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "try_judge": "evalharness.graders.judges.validation:try_judge",
     },
     "reporter": {
-        "terminal": "evalharness.reports.terminal:TerminalReporter",
+        "terminal": "evalharness.reports.terminal.run_report:TerminalReporter",
         "json": "evalharness.reports.json_report:JsonReporter",
         "junit": "evalharness.reports.junit:JunitReporter",
     },

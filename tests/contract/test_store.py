@@ -13,7 +13,7 @@ from evalharness.domain.transcript import Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import RunBusy, UnknownName, UsageError
 from evalharness.redaction import Redactor
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stores.sql_store import SqlStore
 from evalharness.testing.store import FakeStore
 from evalharness.testing.store_contract import StoreContract

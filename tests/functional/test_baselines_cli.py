@@ -187,7 +187,7 @@ class TestSeveralRuns:
         report = json.loads((project / "w.json").read_text())["eval_report"]
         bad = report["metadata"]["run_name"]
         assert (worse.code, "   baseline default (3 runs)" in worse.out) == (1, True)
-        assert "36 trials before, 12 now" in worse.out
+        assert "36 trials before, 12 now" in drive(project, "show", bad, "-v").out
         checked = drive(project, "regressions", "capitals", "--json")
         assert checked.code == 1
         [regression] = checked.json["regressions"]["comparisons"]

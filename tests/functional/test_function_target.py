@@ -10,7 +10,7 @@ import pytest
 from asking import run_once
 
 from evalharness import Answer, Case, Suite, TargetUnavailable, ToolCall, Usage, UsageError, evaluate
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 class TestWhatIsCalled:

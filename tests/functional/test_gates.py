@@ -313,9 +313,9 @@ def test_what_a_comparison_left_out_is_reported_by_the_run_itself(tmp_path: Path
     suite.write_text(text)
     left_out = "1 of 8 cases changed, 1 only in the old run; compared on 6"
     done = run(folder, wrong="b")
-    assert "baseline default" in line_of(done, "vs baseline")
-    assert line_of(done, "vs baseline").endswith(f"   {left_out}")
-    told = [line for line in done.out.splitlines() if line.endswith(f"({left_out})")]
+    assert "   baseline default   " in line_of(done, "baseline")
+    assert line_of(done, "baseline").endswith(f"   {left_out}")
+    told = [line for line in done.out.splitlines() if f"({left_out})" in line]
     assert len(told) == 2, "regression and strict_flips"
     newest = drive(folder, "runs", "--json").json["runs"][0]["run_name"]
     assert f"cases    {left_out}\n" in drive(folder, "compare", name, newest).out

@@ -60,10 +60,9 @@ def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> N
     done = drive(folder, "regrade", old)
     assert done.code == 1, "crash has no answer, whichever grader is used"
     new = runs(folder)[0]["run_name"]
-    lines = done.out.splitlines()
-    assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run" in lines
-    assert "1 case changed: milk failed → passed" in lines
-    assert "2 trials without an answer to grade, kept as before" in lines
+    assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run\n" in done.out
+    assert "1 case changed: milk failed → passed\n" in done.out
+    assert "2 trials without an answer to grade, kept as before\n" in done.out
     assert "FAILED   1 failed, 2 passed" in done.out
     assert len(executed(folder)) == 6
 

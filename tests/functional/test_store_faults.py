@@ -19,7 +19,7 @@ from small_disk import mounted, remount
 from store_writer import bulky_trial, open_store
 
 from evalharness.errors import RunBusy, StoreError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stores.sql_store import SqlStore
 from evalharness.testing.stored_records import make_run
 

@@ -143,7 +143,7 @@ def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
     rewrite(project, lambda told: told.pop("trials"))
     believed = drive(project, "verify", "report.json").out
     assert "what the sequential run decided" in believed
-    assert "how many of their trials did" in believed
+    assert "how many and which trials did" in believed
 
 
 @pytest.mark.parametrize(

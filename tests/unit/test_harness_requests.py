@@ -28,7 +28,7 @@ from evalharness.actions.show_run import show_cases
 from evalharness.domain.run import EvaluateOptions
 from evalharness.errors import NothingSelected
 from evalharness.reports.json_report import case_data
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.testing.executor import FakeExecutor
 
 AGENT = """

@@ -35,7 +35,7 @@ from evalharness.graders.judges.calibration import (
 )
 from evalharness.graders.judges.rubric import Model
 from evalharness.redaction import Redactor
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import collect_variables, redactor_for
 from evalharness.steps.find_suites import find_suites

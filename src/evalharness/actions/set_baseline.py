@@ -19,7 +19,7 @@ from evalharness.domain.stored import Baseline, RunOutline
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.written_reports import ENDING, read_reports
 from evalharness.reports.report_files import write_reports
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.steps.apply_gate import without_gate
 from evalharness.steps.find_reports import check_pool, report_of
 from evalharness.steps.find_runs import find_outline, named_baseline

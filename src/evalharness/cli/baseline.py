@@ -49,7 +49,7 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
     )
     from evalharness.harness import Harness
     from evalharness.reports.wording import baseline_text
-    from evalharness.reports.words import say, with_texts
+    from evalharness.reports.words.say import say, with_texts
 
     verb, *names = words if words[:1] and words[0] in _FLAGS else ("set", *words)
     _check_usage(verb, names, flags)

@@ -43,8 +43,8 @@ def command(suite: str, **flags: Any) -> int:
     from evalharness.cli.stdout import screen_on
     from evalharness.domain.run import RunOptions
     from evalharness.harness import Harness
-    from evalharness.reports.calibration_text import CalibrationReport
-    from evalharness.reports.words import say, with_texts
+    from evalharness.reports.terminal.calibration import CalibrationReport
+    from evalharness.reports.words.say import say, with_texts
 
     request = CalibrationRequest(
         suite,

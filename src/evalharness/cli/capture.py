@@ -49,7 +49,7 @@ def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
     from evalharness.reports.wording import harmless
-    from evalharness.reports.words import say
+    from evalharness.reports.words.say import say
 
     request = CaptureRequest(
         run=run,

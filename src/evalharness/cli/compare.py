@@ -60,7 +60,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
             comparisons = harness.call(compare_runs, references, rule_overrides(flags), flags["suite"])
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
-            from evalharness.reports.words import with_texts
+            from evalharness.reports.words.say import with_texts
 
             rows = [with_texts(comparison) for comparison in comparisons]
             document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
@@ -73,7 +73,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
             print(text)
         else:
             from evalharness.cli.stdout import screen_on
-            from evalharness.reports.comparison_text import ComparisonReport
+            from evalharness.reports.terminal.comparison import ComparisonReport
 
             ComparisonReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show_all(comparisons)
     return code

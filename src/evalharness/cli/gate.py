@@ -39,8 +39,8 @@ def command(run: str, **flags: Any) -> int:
     from evalharness.actions.gate_run import gate_run
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
-    from evalharness.reports.gate_text import GateReport
-    from evalharness.reports.words import with_texts
+    from evalharness.reports.terminal.gate import GateReport
+    from evalharness.reports.words.say import with_texts
 
     if flags["outputs"]:
         from evalharness.domain.reported_run import Presentation

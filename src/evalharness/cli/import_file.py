@@ -46,7 +46,7 @@ def command(file: str, **flags: Any) -> int:
     from evalharness.domain.problem import without_repeats
     from evalharness.harness import MEMORY, Harness
     from evalharness.reports.wording import harmless
-    from evalharness.reports.words import say
+    from evalharness.reports.words.say import say
 
     request = ImportRequest(
         Path(file), flags["mapping"], flags["name"], flags["limit"], flags["format_name"], flags["preset"]

@@ -25,7 +25,7 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
     from evalharness.cli.stdout import screen_on
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness
-    from evalharness.reports.suites_text import SuitesReport
+    from evalharness.reports.terminal.suites import SuitesReport
 
     with Harness.open(store) as harness:
         listed = harness.call(list_suites, Path(folder), register=register)

@@ -196,7 +196,7 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
     """Words for people on stderr; with --json, one document on stdout and nothing else there."""
     from evalharness.domain.problem import without_repeats
     from evalharness.reports.wording import harmless
-    from evalharness.reports.words import problem_fields, say
+    from evalharness.reports.words.say import problem_fields, say
 
     hint = say(hint)
     redact = Settings.read().redactor().redact

@@ -67,8 +67,8 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     from evalharness.actions.plan_trials import PlanRequest, plan_trials
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
-    from evalharness.reports.plan_text import PlanReport
-    from evalharness.reports.words import with_texts
+    from evalharness.reports.terminal.plan import PlanReport
+    from evalharness.reports.words.say import with_texts
 
     request = PlanRequest(
         suite, asked["effect"], asked["power"], asked["alpha"], asked["cases"], asked["trials"], asked["run"]

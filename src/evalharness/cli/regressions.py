@@ -70,7 +70,7 @@ def command(suite: str, **flags: Any) -> int:
         found = harness.call(check_regressions, request)
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
-            from evalharness.reports.words import with_texts
+            from evalharness.reports.words.say import with_texts
 
             data = with_texts(found, by_alias=True)
             document = redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1))
@@ -82,7 +82,7 @@ def command(suite: str, **flags: Any) -> int:
             print(document)
         else:
             from evalharness.cli.stdout import screen_on
-            from evalharness.reports.regressions_text import RegressionsReport
+            from evalharness.reports.terminal.regressions import RegressionsReport
 
             RegressionsReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show(found)
     return int(found.exit_code)

@@ -22,13 +22,13 @@ from evalharness.domain.run import PlannedRun, Run
 from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
 from evalharness.harness import Execution, Harness, StopSignal
-from evalharness.reports.progress import PlainProgress
 from evalharness.reports.report_files import print_report, write_reports
-from evalharness.reports.screen import Screen
-from evalharness.reports.selftest_text import why
-from evalharness.reports.sequential_text import announced
+from evalharness.reports.terminal.progress import PlainProgress
+from evalharness.reports.terminal.screen import Screen
+from evalharness.reports.terminal.selftest import why
+from evalharness.reports.terminal.sequential import announced
 from evalharness.reports.wording import harmless, money
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 MOST_REPEATED = 10
 """Evals whose repeats are shown; the files have all of them."""
@@ -188,7 +188,7 @@ def _show_progress(announcer: Announcer, shown_on: TextIO, flags: Mapping[str, A
         return
     screen = screen_on(shown_on, announcer.redact, ProgressConsole)
     if is_live(shown_on):
-        from evalharness.reports.live_progress import LiveProgress  # only for those who watch
+        from evalharness.reports.terminal.live_progress import LiveProgress  # only for those who watch
 
         announcer.progress = LiveProgress(screen)
         announcer.diverted = DivertedOutput(announcer.progress.above, announcer.progress.tick)

@@ -29,7 +29,7 @@ def command(context: click.Context, suite: str | None, limit: int, store: str | 
     from evalharness.actions.list_runs import list_runs
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
-    from evalharness.reports.runs_text import RunsReport
+    from evalharness.reports.terminal.runs import RunsReport
 
     with Harness.open(store, to_read=True) as harness:
         listed = harness.call(list_runs, limit, suite)

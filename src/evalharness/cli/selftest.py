@@ -75,8 +75,8 @@ def show(result: Any, stream: TextIO, flags: Mapping[str, Any]) -> int:
     """Every selftest as text or as one JSON document; returns the exit code."""
     from evalharness.cli.stdout import screen_on
     from evalharness.domain.report import worst
-    from evalharness.reports.selftest_text import SelftestReport
-    from evalharness.reports.words import with_texts
+    from evalharness.reports.terminal.selftest import SelftestReport
+    from evalharness.reports.words.say import with_texts
 
     redact = result.redactor.redact
     if flags["as_json"]:

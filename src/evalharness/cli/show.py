@@ -47,8 +47,8 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
 
 def _show_cases(run: Any, found: Any, *, as_json: bool, several: bool) -> None:
     from evalharness.cli.stdout import screen_on
-    from evalharness.reports.case_text import CaseReport
     from evalharness.reports.json_report import case_data
+    from evalharness.reports.terminal.cases import CaseReport
 
     if as_json:
         documents = [case_data(shown.case, shown.history, shown.trials) for shown in found]

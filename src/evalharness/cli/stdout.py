@@ -11,8 +11,8 @@ from typing import Any, TextIO
 from rich.console import Console
 
 from evalharness.cli.command import is_plain
-from evalharness.reports import screen
-from evalharness.reports.screen import PipeConsole, Screen
+from evalharness.reports.terminal import screen
+from evalharness.reports.terminal.screen import PipeConsole, Screen
 from evalharness.reports.wording import harmless
 from evalharness.settings import Settings
 

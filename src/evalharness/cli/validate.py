@@ -41,7 +41,7 @@ def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> i
 
 
 def _print_json(loaded: Sequence[Any], rest: Sequence[Problem]) -> None:
-    from evalharness.reports.words import problem_fields
+    from evalharness.reports.words.say import problem_fields
 
     files = [
         {
@@ -60,8 +60,8 @@ def _show(loaded: Sequence[Any], rest: Sequence[Problem], errors: Sequence[Probl
     """Each file with its mark, its problems below it; at last how many there are. What is broken goes to stderr."""
     from evalharness.cli.stdout import screen_on
     from evalharness.domain.plain_numbers import count
-    from evalharness.reports.screen import MARKS
-    from evalharness.reports.words import say
+    from evalharness.reports.terminal.screen import MARKS
+    from evalharness.reports.words.say import say
 
     out, err = screen_on(sys.stdout), screen_on(sys.stderr)
     for file in loaded:
@@ -90,7 +90,7 @@ def _show(loaded: Sequence[Any], rest: Sequence[Problem], errors: Sequence[Probl
 
 def _in_few_lines(passed_over: Sequence[Problem]) -> Iterator[str]:
     """Every warning, and as many notes as somebody may read."""
-    from evalharness.reports.words import say
+    from evalharness.reports.words.say import say
 
     notes = [say(problem) for problem in passed_over if problem.severity == "note"]
     yield from (say(problem) for problem in passed_over if problem.severity != "note")

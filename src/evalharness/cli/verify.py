@@ -53,8 +53,8 @@ def command(what: str, **flags: Any) -> int:
     from evalharness.actions.verify_report import verify_any
     from evalharness.cli.stdout import screen_on
     from evalharness.harness import Harness
-    from evalharness.reports.verified_text import VerifiedReport
-    from evalharness.reports.words import with_texts
+    from evalharness.reports.terminal.verified import VerifiedReport
+    from evalharness.reports.words.say import with_texts
 
     with Harness.open(flags["store"], to_read=True) as harness:
         found = harness.call(verify_any, what, flags["tasks"], flags["trials"])

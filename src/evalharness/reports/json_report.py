@@ -15,7 +15,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun, WrittenTrials
 from evalharness.domain.trial import Trial
-from evalharness.reports.words import with_texts
+from evalharness.reports.words.say import with_texts
 
 OUTPUT_HEAD = 500
 _BEGINNING = re.compile(r'\s*(\Z|\{\s*"(eval_reports?|gate_report|error)"\s*:)')

@@ -20,10 +20,10 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
-from evalharness.reports.figures import is_sure
-from evalharness.reports.sequential_text import outcome_of
+from evalharness.reports.terminal.figures import is_sure
+from evalharness.reports.terminal.sequential import outcome_of
 from evalharness.reports.wording import harmless
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 VERDICTS = {"failed": "failure", "error": "error"}
 COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}

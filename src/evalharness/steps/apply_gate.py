@@ -23,7 +23,7 @@ from evalharness.engine.gating.gate_checks import check_trials, judge_gate
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.steps.find_comparable_runs import earlier_counts
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_runs import counted_back

@@ -17,7 +17,7 @@ from evalharness.domain.suite import LoadedFile, Selection, Suite
 from evalharness.engine.planning.planned_cases import Variables, filled_case, select_cases
 from evalharness.engine.running.regraded_trial import NO_VERDICT, REDACTION_MARK, answer_still_fits
 from evalharness.errors import NothingSelected
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.settings import Settings
 from evalharness.steps.collect_variables import collect_variables
 from evalharness.values.digest import digest

@@ -12,7 +12,7 @@ import pytest
 from evalharness.contracts.store import Store
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.testing.beside_runs_contract import (
     BaselineStoreContract,
     BudgetStoreContract,

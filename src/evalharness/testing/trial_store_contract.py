@@ -11,7 +11,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError, UsageError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.testing.stored_records import SECRET, StoreFixtures, added, make_run, make_trial, put, sample_report
 
 

@@ -11,7 +11,7 @@ from evalharness.domain.finding import Finding, MaybeFinding, as_finding, findin
 from evalharness.domain.record import Record
 from evalharness.domain.report import Recommendation, Report
 from evalharness.errors import Hint
-from evalharness.reports.words import say, with_texts
+from evalharness.reports.words.say import say, with_texts
 
 
 class Told(Record):

@@ -8,7 +8,7 @@ import pytest
 from evalharness.contracts.target import Target
 from evalharness.engine.running.attempt import open_target
 from evalharness.errors import HarnessError, TargetUnavailable, UsageError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 class Closed:

@@ -9,7 +9,7 @@ import pytest
 
 from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import SpendCapReached
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def spend(purse: RunBudget, *costs: float) -> int:

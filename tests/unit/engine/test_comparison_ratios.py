@@ -12,7 +12,7 @@ from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import compare
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def compared(old: Report, new: Report, **rule: Any) -> Comparison:

@@ -15,7 +15,7 @@ from evalharness.domain.gate import GateResult, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import compare
 from evalharness.errors import UsageError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stats.flip_rate import flip_alarm_range
 
 VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.engine.comparing import divergence
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def first_divergence(old: Transcript, new: Transcript) -> str:

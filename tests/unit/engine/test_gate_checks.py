@@ -19,7 +19,7 @@ from evalharness.engine.gating.gate_checks import check_trials, judge_gate
 from evalharness.engine.measuring.recommendations import recommend_limits
 from evalharness.engine.measuring.trial_counts import count_trials
 from evalharness.errors import UsageError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 TODAY = date(2026, 11, 16)
 P: Any

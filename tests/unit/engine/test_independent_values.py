@@ -10,7 +10,7 @@ from evalharness.domain.gate import RegressionRule
 from evalharness.domain.measurement import Measurement
 from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.verifying.verified_report import verify_cases
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 JITTER = (0.02, -0.02, 0.01, -0.01)
 

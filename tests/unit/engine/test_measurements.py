@@ -16,7 +16,7 @@ from evalharness.domain.trial import Outcome
 from evalharness.engine.measuring.measurements import measure, unmeasurable
 from evalharness.engine.measuring.summary import error_bounds, failures, slowest_trials, summarise
 from evalharness.engine.measuring.trial_counts import Measured, count_trials
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stats.intervals import bootstrap_plus_one_case
 
 K_2, K_3 = (("pass_at_" + k, "pass_hat_" + k, f"pass_hat_{k}_plugin") for k in "23")

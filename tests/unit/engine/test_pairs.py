@@ -10,7 +10,7 @@ from evalharness.domain.grade import Judging
 from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.comparing.pairs import pair_cases
 from evalharness.errors import UsageError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def test_every_case_is_accounted_for() -> None:

@@ -12,7 +12,7 @@ from evalharness.domain.report import RateCheck
 from evalharness.engine.verifying.published_rates import check_rates
 from evalharness.errors import UnknownName
 from evalharness.formats.results.rate_tables import read_rate_table
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 VECTORS = json.loads((Path(__file__).parents[2] / "fixtures" / "statistics-vectors.json").read_text())
 

@@ -22,7 +22,7 @@ from evalharness.engine.measuring.recommendations import (
     recommend_quarantine,
 )
 from evalharness.engine.measuring.trial_counts import CaseTally, count_trials
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def advised(*outcomes: Outcome, trials: int = 1) -> list[tuple[str, tuple[str, ...]]]:

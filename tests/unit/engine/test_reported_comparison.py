@@ -14,7 +14,7 @@ from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.verifying.reported_comparison import recompare
 from evalharness.engine.verifying.verified_report import verify_cases, verify_report
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 CASES = (
     Case(id="a", input="?", criticality="critical"),

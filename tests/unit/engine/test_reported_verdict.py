@@ -17,7 +17,7 @@ from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.gating.threshold_checks import Counted
 from evalharness.engine.verifying.reported_verdict import reported_gate
 from evalharness.engine.verifying.verified_report import verify_cases, verify_report
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 STATES = {"a": [P, P, F], "b": [P, P, P], "c": [F, F, F], "d": [P, F, P]}
 CASES = tuple(Case(id=id_, input="?", category="search" if id_ < "c" else "billing") for id_ in STATES)

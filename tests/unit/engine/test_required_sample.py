@@ -12,7 +12,7 @@ from compared import airline, alike, case, report
 from evalharness.domain.gate import RegressionRule
 from evalharness.domain.report import Report
 from evalharness.engine.comparing.comparison import compare
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 CASES = re.compile(r"about ([\d,]+) cases like these .*\(now .+\) would show (REGRESSION|NO REGRESSION)")
 TRIALS = re.compile(r"(?:(twice)|(\d+) times) as many trials per case in both runs .*would show a (REGRESSION)")

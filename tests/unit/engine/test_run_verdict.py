@@ -10,7 +10,7 @@ import pytest
 from evalharness.domain.gate import GateCheck, GateResult
 from evalharness.domain.report import RunSummary, TrialCounts, worst
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 MAX_ERROR_RATE = 0.02
 

@@ -19,8 +19,8 @@ from evalharness.engine.running.sequential_decision import (
     measured_sequentially,
     planned_order,
 )
-from evalharness.reports.sequential_text import outcome_of
-from evalharness.reports.words import say
+from evalharness.reports.terminal.sequential import outcome_of
+from evalharness.reports.words.say import say
 from evalharness.stats.sequential import confidence_sequence, e_value_discordant_pairs
 
 CASES = [f"case-{number}" for number in range(40)]

@@ -10,7 +10,7 @@ from reported import A, E, F, P, S, changed, numbers, older, reported, told_numb
 from evalharness.domain.case import Case
 from evalharness.domain.report import Verified
 from evalharness.engine.verifying.verified_report import verify_cases, verify_report
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 STATES = {"a": [P, P, F, P], "b": [P, P, P, P], "c": [F, F, E, F], "d": [S, S, S, S], "e": [P, F, P, F]}
 CASES = (

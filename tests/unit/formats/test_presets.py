@@ -12,7 +12,7 @@ import pytest
 from evalharness.domain.suite import Suite
 from evalharness.errors import InvalidFile
 from evalharness.formats.tables.presets import Preset, read_rows, suite_from_preset
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "presets"
 HUMANEVAL = FIXTURES / "humaneval.jsonl"

@@ -9,7 +9,7 @@ import pytest
 
 from evalharness.errors import UsageError
 from evalharness.formats.results.rate_tables import RateRow, read_rate_table
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def rows(tmp_path: Path, text: str, ending: str = ".json") -> list[RateRow]:

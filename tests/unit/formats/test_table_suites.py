@@ -15,7 +15,7 @@ from evalharness.formats.problems import Findings
 from evalharness.formats.tables.columns import parse_mapping
 from evalharness.formats.tables.rows import read_table
 from evalharness.formats.tables.table_suites import suite_from_rows
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 ROWS = [
     {"question": "2+2?", "answer": "4", "n": 4, "choices": ["3", "4"], "meta": {"source": "book", "page": 7}, "a.b": 1},

@@ -15,7 +15,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.errors import UsageError
 from evalharness.formats.results.written_reports import read_report
 from evalharness.reports.json_report import JsonReporter
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.testing.stored_records import make_run, make_trial, sample_report
 
 CASES = (CaseResult(case_id="a", key="k", trials=3, passed=2, state="failed", score=2 / 3), CaseResult(case_id="b"))

@@ -11,7 +11,7 @@ from judged import HonestLlm, JudgeLlm, SayingLlm
 from evalharness.contracts.model import ChatReply, ChatRequest
 from evalharness.errors import ModelUnavailable, UsageError
 from evalharness.graders.judges.validation import validate_judge
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 
 def test_one_call_is_enough() -> None:

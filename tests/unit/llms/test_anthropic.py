@@ -21,7 +21,7 @@ from evalharness.llms.anthropic import Anthropic, reply_of, request_body
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.post import Posting
 from evalharness.llms.providers import PROVIDERS, endpoint_of
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.values.json_value import only_object
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}

@@ -13,7 +13,7 @@ from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import ModelUnavailable, waited_for
 from evalharness.llms.metered import Meter, Metered, MeteredEmbedder
 from evalharness.llms.prices import Price
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))
 

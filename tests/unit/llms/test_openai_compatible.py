@@ -22,7 +22,7 @@ from evalharness.llms.access import Access
 from evalharness.llms.endpoints import Endpoint
 from evalharness.llms.openai_compatible import OpenAiCompatible, reply_of, request_body
 from evalharness.llms.post import Posting
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 

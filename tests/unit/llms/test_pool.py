@@ -16,7 +16,7 @@ from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest
 from evalharness.domain.finding import Finding
 from evalharness.errors import SpendCapReached, UsageError
 from evalharness.llms.pool import OpenModels, deadline_s
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 PRICES = {"openai/m": {"input": 100, "output": 1000}, "openai/e": {"input": 500}}
 HELLO = ChatRequest(messages=(ChatMessage(role="user", content="hello"),))

@@ -7,7 +7,7 @@ from typing import Any
 from reported import F, P, reported
 
 from evalharness.domain.report import CaseItem, FlakyCase, ItemAnalysis, Recommendation, Report
-from evalharness.reports.case_findings import advice, flaky, items, quarantined
+from evalharness.reports.terminal.case_findings import advice, flaky, items, quarantined
 
 HELD = {"quarantine": [{"case": "b", "reason": "flaky", "owner": "Ada", "expires": "2027-01-01"}]}
 

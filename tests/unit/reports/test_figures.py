@@ -10,7 +10,7 @@ from reported import A, E, F, P, reported
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
-from evalharness.reports.figures import FigureLine, figures, judging_text
+from evalharness.reports.terminal.figures import FigureLine, figures, judging_text
 
 
 def lines(states: Any, **given: Any) -> dict[str, FigureLine]:

@@ -14,7 +14,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.sequential import SequentialPlan
 from evalharness.engine.running.sequential_decision import follow
 from evalharness.reports.junit import JunitReporter
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 
 GATE = {"thresholds": {"pass_rate": 0.99}, "required_cases": ["good"], "each_case": 1}
 

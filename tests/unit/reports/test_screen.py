@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from evalharness.reports.screen import MARKS, Screen
+from evalharness.reports.terminal.screen import MARKS, Screen
 
 
 def _shown(width: int, *parts: str) -> list[str]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from evalharness.domain.stored import Baseline, BaselineRun
-from evalharness.reports.gate_words import metric_label
 from evalharness.reports.wording import baseline_text, duration, harmless, money
+from evalharness.reports.words.gates import metric_label
 
 
 @pytest.mark.parametrize("order", ["\u202e", "\u2066", "\x1b[2J", "\x07", "\x84", "\x9b2J", "\x9d0;title\x9c", "\x7f"])

@@ -9,7 +9,7 @@ from evalharness.domain.grade import Judging
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.graders.judges.calibration import Candidate
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.sandboxes.none import NoSandbox
 from evalharness.steps.report_waiting import waits_for
 

@@ -25,7 +25,7 @@ from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stores.decoding import Decoder
 from evalharness.stores.encoding import (
     KEPT_TEXT,

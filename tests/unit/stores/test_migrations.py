@@ -13,7 +13,7 @@ import pytest
 from evalharness.domain.stored import RegisteredSuite
 from evalharness.errors import StoreError
 from evalharness.redaction import Redactor
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stores.migrations import MIGRATIONS
 from evalharness.stores.sql_store import SqlStore
 from evalharness.stores.sqlite import Database

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.errors import StoreError
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.stores.sqlite import Database
 
 

@@ -1,7 +1,7 @@
 """Comparison: a run and one or several earlier ones, paired case by case, and whether it is worse. Pure: reports in.
 
 Exact test for passes, sign flips for scores, times and costs; Holm over everything that can make it fail, critical
-cases included. What is shown of it is in `reports/comparison_text.py`.
+cases included. What is shown of it is in `reports/terminal/comparison.py`.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from evalharness.engine.running.driver import MAX_BACKLOG, RunDriver, pending_un
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.trial_worker import LONGEST_PAUSE_S, pause_s
 from evalharness.errors import SpendCapReached, StoreError, TargetUnavailable, TrialSkipped
-from evalharness.reports.words import say
+from evalharness.reports.words.say import say
 from evalharness.testing.store import FakeStore
 
 

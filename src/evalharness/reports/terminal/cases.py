@@ -1,0 +1,217 @@
+"""One case of a run as people read it: what was asked and expected, what happened, and what each grader said.
+
+Texts are shown whole. Trials that are alike are shown once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from evalharness.domain.case import Case, as_text
+from evalharness.domain.case_result import CaseHistory
+from evalharness.domain.grade import Grade
+from evalharness.domain.plain_numbers import count
+from evalharness.domain.report import CaseState
+from evalharness.domain.specification import GraderSpec
+from evalharness.domain.transcript import ToolCall, Transcript
+from evalharness.domain.trial import Attempt, Trial
+from evalharness.reports.terminal.answer_difference import difference_lines
+from evalharness.reports.terminal.screen import MARKS, Screen
+from evalharness.reports.wording import duration, history_text, money, size, verdict_words
+from evalharness.values.json_value import Json
+
+LABEL = 12
+"""Columns of a label, so that the texts beside labels begin below each other."""
+LONGEST_TEXT = 100_000
+MOST_DIFFERENCES = 40
+STATE_OF_GRADE = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
+_MEASURED = {"duration_s", "usage", "cost_usd"}
+"""What differs between two trials that are otherwise alike."""
+
+
+class CaseReport:
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def show(
+        self,
+        case: Case,
+        state: CaseState,
+        graders: Sequence[GraderSpec],
+        trials: Sequence[Trial],
+        history: CaseHistory | None = None,
+    ) -> None:
+        passed = sum(trial.state == "passed" for trial in trials)
+        graded = passed + sum(trial.state == "failed" for trial in trials)
+        mark, colour = MARKS[_seen_state(state, passed, graded)]
+        share = f"   {passed} of {count(graded, 'trial')} passed" if graded else f"   {state}"
+        before = history_text(**history._asdict()) if history else ""
+        name = f"   {case.name}" if case.name else ""
+        about = f"{name}{share}{f'   ({before})' if before else ''}"
+        self._screen.entry([(f"{mark} ", colour)], (case.id, "bold"), (about, "dim"))
+        self._screen.say()
+        self._block("asked", as_text(case.content))
+        for spec in graders:
+            self._check(spec)
+        for alike in _groups(trials):
+            self._screen.say()
+            self._trials(alike, len(trials))
+
+    def _check(self, spec: GraderSpec) -> None:
+        """What a grader is asked to check, in full."""
+        asked = "" if spec.options is None else _readable(spec.options)
+        self._block("expected", f"{spec.label}: {asked}" if asked else spec.label)
+
+    def _trials(self, alike: Sequence[Trial], total: int) -> None:
+        trial = alike[0]
+        mark, colour = MARKS[trial.state]
+        several = len(alike) > 1
+        head = f"{'trials' if several else 'trial'} {_ranges([each.index + 1 for each in alike])}: "
+        noun = "result" if trial.output is None else "answer"
+        about = f"same {noun} in {len(alike)} of {total} trials" if several else _took(trial)
+        self._screen.entry([(f"{mark} ", colour)], (head, "bold"), (trial.state, colour), (f"   {about}", "dim"))
+        number = 1
+        for _, same in groupby(trial.attempts, _likeness):
+            attempts = list(same)
+            if len(trial.attempts) > 1:
+                numbers = _ranges(range(number, number + len(attempts)))
+                self._screen.say((f"  attempt{'s' if len(attempts) > 1 else ''} {numbers}: ", "dim"), attempts[0].state)
+            self._attempt(attempts[0])
+            number += len(attempts)
+
+    def _attempt(self, attempt: Attempt) -> None:
+        if attempt.transcript is not None:
+            self._transcript(attempt.transcript)
+        if attempt.reason and not attempt.grades:
+            self._block("reason", attempt.reason)
+        for grade in attempt.grades:
+            self._grade(grade)
+        if attempt.transcript is not None:
+            self._streams(attempt.transcript)
+        self._block("trace", attempt.trace)
+
+    def _grade(self, grade: Grade) -> None:
+        mark, colour = MARKS[STATE_OF_GRADE[grade.state]]
+        optional = "" if grade.required else " (not required)"
+        found = _compared(grade)
+        reason, *rest = self._lines("" if found else grade.reason)
+        verdict = (f": {verdict_words(grade)}", colour)
+        self._screen.entry([(f"  {mark} ", colour)], (grade.grader, "bold"), verdict, f"{optional}  {reason}")
+        for line in rest:
+            self._screen.entry([" " * LABEL], line)
+        if found:
+            width = self._screen.console.width - LABEL
+            for parts in difference_lines(*found, width=width, most=MOST_DIFFERENCES):
+                self._screen.say(" " * LABEL, *parts)
+        evidence = _beside(grade.evidence) if found else grade.evidence
+        if evidence:
+            self._block("evidence", _readable(evidence), indent=4)
+        self._block("trace", grade.trace, indent=4)
+
+    def _transcript(self, transcript: Transcript) -> None:
+        for message in transcript.messages:
+            ended = message.get("finish_reason")  # given for replies that did not end by themselves: cut, refused
+            role = str(message.get("role", "message"))
+            self._block(f"{role} ({ended})" if ended else role, as_text(message.get("content")), always=True)
+        for call in transcript.tool_calls:
+            self._block("tool", _call_text(call))
+        if transcript.output is not None:
+            self._block("answer", _readable(transcript.output) or "(empty)")
+        if transcript.exit_code is not None:
+            self._block("exit code", str(transcript.exit_code))
+        for name, text in transcript.files.items():
+            self._block(f"file {name}", text, always=True)
+        if transcript.removed_files:
+            self._block("removed", ", ".join(transcript.removed_files))
+        if transcript.truncated:
+            lost = f", without {size(transcript.lost_bytes)} in between" if transcript.lost_bytes else ""
+            self._screen.say((f"  (the output was cut: only its beginning and end were kept{lost})", "yellow"))
+
+    def _streams(self, transcript: Transcript) -> None:
+        self._block("stdout", transcript.stdout.rstrip("\n"))
+        self._block("stderr", transcript.stderr.rstrip("\n"))
+
+    def _block(self, label: str, text: str, *, indent: int = 2, always: bool = False) -> None:
+        """A text beside its label; all further lines begin below the first, so none passes for a line of ours."""
+        if not text and not always:
+            return
+        head = " " * indent + label.ljust(LABEL - 2)
+        lines = self._lines(text)
+        if len(label) > LABEL - 3:
+            self._screen.say((head, "dim"))
+            head = " " * (indent + LABEL - 2)
+        for line in lines:
+            self._screen.entry([(head, "dim")], line)
+            head = " " * len(head)
+
+    def _lines(self, text: str) -> list[str]:
+        shown = self._screen.clean(text)
+        left = len(shown) - LONGEST_TEXT
+        cut = f"\n… {left:,} more characters (--json has them all)" if left > 0 else ""
+        return (shown[:LONGEST_TEXT] + cut).splitlines() or [""]
+
+
+def _seen_state(state: str, passed: int, graded: int) -> str:
+    """A case with passing and failing trials is marked as flaky."""
+    return "flaky" if 0 < passed < graded and state in ("passed", "failed") else state
+
+
+def _groups(trials: Iterable[Trial]) -> list[list[Trial]]:
+    """Trials that are alike but for their time and cost, in the order of the first of each kind."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault("\n".join(map(_likeness, trial.attempts)), []).append(trial)
+    return list(found.values())
+
+
+def _likeness(attempt: Attempt) -> str:
+    transcript = attempt.transcript.model_dump(mode="json", exclude=_MEASURED) if attempt.transcript else None
+    grades = [(grade.grader, grade.state, grade.score, grade.reason, grade.trace) for grade in attempt.grades]
+    return json.dumps([attempt.state, attempt.reason, attempt.trace, transcript, grades])
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """`1–3, 7`: rising numbers, several in a row as a range."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and number == rows[-1][-1] + 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    parts = [f"{row[0]}–{row[-1]}" if len(row) > 2 else ", ".join(map(str, row)) for row in rows]
+    return ", ".join(parts)
+
+
+def _compared(grade: Grade) -> tuple[Json, Json] | None:
+    """What a failing grader expected and what it found, if it compares."""
+    evidence = grade.evidence
+    if grade.state != "fail" or not isinstance(evidence, Mapping) or not {"expected", "actual"} <= evidence.keys():
+        return None
+    return evidence["expected"], evidence["actual"]
+
+
+def _beside(evidence: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in evidence.items() if key not in ("expected", "actual")}
+
+
+def _took(trial: Trial) -> str:
+    measured = "" if trial.measured_s is None else f" (as reported; measured {duration(trial.measured_s)})"
+    cost = "" if trial.cost_usd is None else f"   {money(trial.cost_usd)}"
+    return f"{duration(trial.duration_s)}{measured}   seed {trial.seed}{cost}"
+
+
+def _call_text(call: ToolCall) -> str:
+    result = f" → {as_text(call.result)}" if call.result is not None else ""
+    error = f" ✗ {call.error}" if call.error else ""
+    arguments = "" if call.arguments in (None, "", {}) else as_text(call.arguments)
+    return f"{call.name}({arguments}){result}{error}"
+
+
+def _readable(value: Json) -> str:
+    """A text as it is, other values as JSON: short ones on one line."""
+    short = as_text(value)
+    if isinstance(value, str) or len(short) <= 60:
+        return short
+    return json.dumps(value, ensure_ascii=False, indent=2)

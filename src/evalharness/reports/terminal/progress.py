@@ -1,0 +1,45 @@
+"""Progress in plain stable lines, for logs, pipes and CI; the line for terminals is `live_progress.py`."""
+
+from __future__ import annotations
+
+from evalharness.domain.plain_numbers import count
+from evalharness.domain.run import Run
+from evalharness.domain.trial import Trial
+from evalharness.reports.terminal.screen import Screen
+from evalharness.reports.terminal.sequential import announced
+from evalharness.reports.terminal.verdict import header
+
+STEPS = 10
+LINES_FROM = 50
+
+
+def announce(screen: Screen, run: Run, finished_before: int) -> None:
+    """The first line of a run, and when it will stop if that is not known."""
+    resumed = f" · {finished_before:,} of {count(run.planned_trials, 'trial')} finished before"
+    screen.say(*header(run), resumed if finished_before else "")
+    if run.options.sequential and not run.regrade_of:
+        screen.entry(["  "], announced(run.options.sequential, run.planned_trials))
+
+
+class PlainProgress:
+    """One line when a run starts, and one for every tenth of a long run."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._planned = 0
+        self._finished = 0
+
+    def run_started(self, run: Run, finished_before: int) -> None:
+        self._planned, self._finished = run.planned_trials, finished_before
+        announce(self._screen, run, finished_before)
+
+    def trial_finished(self, trial: Trial) -> None:  # noqa: ARG002
+        self._finished += 1
+        if (
+            self._planned >= LINES_FROM
+            and self._finished * STEPS // self._planned > (self._finished - 1) * STEPS // self._planned
+        ):
+            self._screen.say(f"{self._finished:,} of {self._planned:,} trials")
+
+    def run_ended(self, run: Run) -> None:
+        """The verdict says the rest."""
