@@ -207,3 +207,25 @@ def test_every_local_link_leads_somewhere(path: Path) -> None:
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(target)
     assert not broken
+
+
+def test_the_readme_is_short() -> None:
+    """One screen, and 120 lines."""
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("$ make test ")
+    assert 0 < len(rest.splitlines()) <= 122
+
+
+def test_pictures_load_nothing_from_elsewhere() -> None:
+    pictures = sorted((DOCS / "images").glob("*.svg"))
+    assert pictures
+    for path in pictures:
+        found = set(re.findall(r"\w+://[^\s\"')]+", path.read_text(encoding="utf-8")))
+        assert found <= {"http://www.w3.org/2000/svg"}, path.name
+
+
+def test_there_is_a_picture_of_every_scene_width_and_theme() -> None:
+    scenes = ("compare", "error", "fail", "flaky", "matrix", "pass", "progress", "validate")
+    wanted = {
+        f"terminal-{scene}-{width}-{theme}" for scene in scenes for width in (80, 120) for theme in ("dark", "light")
+    }
+    assert {path.stem for path in (DOCS / "images").glob("terminal-*")} == wanted
