@@ -94,7 +94,8 @@ def recognise(data: Any) -> Format | None:
 
 def recognise_named(data: Any) -> Format | None:
     """The format of a file that the user names, which may be a table, too."""
-    return TABLE if TABLE.looks(data) else recognise(data)
+    found = recognise(data)
+    return TABLE if found in (None, NATIVE) and TABLE.looks(data) else found
 
 
 def named_format(name: str) -> Format:
