@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 WIDTHS = (80, 120)
 ERASE_LINE = "\r\x1b[2K"
+DURATIONS = r"\b[\d.]+ (?:µs|ms|s|min)\b"
+PROGRESS = r"[\d.]+|[━─]+"
 DIM, MUTED = "\x1b[2m", "\x1b[90m"
 THEMES = {
     # background, line around it, muted; then black, red, green, yellow, blue, magenta, cyan, white
@@ -161,7 +163,8 @@ def draw(scene: Scene, width: int) -> None:
     for theme in THEMES:
         path = IMAGES / f"terminal-{scene.name}-{width}-{theme}.svg"
         picture = svg(f"eval-harness {scene.commands[-1]}", printed, width, theme, path.stem)
-        if not path.exists() or words(path.read_text(encoding="utf-8")) != words(picture):
+        changing = PROGRESS if scene.until else DURATIONS
+        if not path.exists() or words(path.read_text(encoding="utf-8"), changing) != words(picture, changing):
             path.write_text(picture, encoding="utf-8")
 
 
@@ -212,10 +215,10 @@ def rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def words(picture: str) -> str:
-    """The text of a picture without durations."""
+def words(picture: str, changing: str) -> str:
+    """The text of a picture without what is different each time."""
     text = unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", picture, flags=re.DOTALL)).replace("\xa0", " ")
-    return " ".join(re.sub(r"\b[\d.]+ (?:µs|ms|s|min)\b", "…", text).split())
+    return " ".join(re.sub(changing, "…", text).split())
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ _NEEDS_SHELL = re.compile(r"[|<>&;$*`]")
 _SHAPES = (
     (re.compile(r"\beval-\d{8}-\d{6}-[0-9a-f]{4}\b"), "<id>"),
     (re.compile(r"\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?"), "<date>"),
+    (re.compile(r"(?<=Total Time: )[\d.]+s$"), "<duration>"),
     (re.compile(r"\b\d[\d.,]* (?:min \d+ s|h \d+ min|µs|ms|s|min|h)(?: ago)?(?=\W|$)|\bjust now\b"), "<duration>"),
     (re.compile(r"(?<=\S) {2,}"), "  "),  # the width of a column depends on the durations in it
 )
