@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TEST_PACKAGES := bubblewrap faketime nodejs
 INPUTS := pyproject.toml constraints.txt src/evalharness/version.py scripts/setup
 
-.PHONY: demo test lint soak bench clean
+.PHONY: demo test lint docs soak bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/eval-harness run examples/quick-start/suite.yaml
@@ -21,6 +21,11 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Rewrites the outputs of the README and the docs, and the pictures in docs/images, from real runs. Read `git diff` after it.
+docs: $(VENV)/.installed-dev
+	-REWRITE_CONSOLE_BLOCKS=1 $(BIN)/pytest tests/functional/test_console_blocks.py -n 2 -p no:randomly
+	$(BIN)/python scripts/terminal_pictures.py
 
 soak: $(VENV)/.installed-dev
 	$(BIN)/pytest -m soak -s -p no:randomly

@@ -42,7 +42,7 @@ def test_the_example_passes_in_all_eight_categories(tmp_path: Path, flags: tuple
     assert done.code == 0, done.both
     assert done.report["summary"]["passed"] == 8
     assert len(done.report["summary"]["by_topic"]) == 8
-    calls = kept_with(tmp_path, done, "find-mend-check")["tool_calls"]
+    calls = kept_with(tmp_path, done, "find-fix-check")["tool_calls"]
     assert [call["name"] for call in calls] == ["search", "edit_file", "run_shell"]
 
 
@@ -191,6 +191,6 @@ def test_an_agent_without_a_sandbox_is_warned_of(tmp_path: Path, flags: tuple[st
     if flags:
         written = json.loads(suite.read_text())
         suite.write_text(json.dumps({key: value for key, value in written.items() if key != "target"}))
-    done = drive(tmp_path, "run", "agent/suite.json", "--sandbox", "none", "--only", "who-mends-the-lamp", *flags)
+    done = drive(tmp_path, "run", "agent/suite.json", "--sandbox", "none", "--only", "who-repairs-the-lamp", *flags)
     assert done.code == 0, done.both
     assert "without protection" in done.err

@@ -83,7 +83,7 @@ SCENES = (
         """
         validate suite.json
         run suite.json -j 1
-        show @1 find-mend-check
+        show @1 find-fix-check
         show @1 the-longest-word --json
         run suite.json --json --only boiling-point --only last-of-the-list -o junit.xml
         > junit.xml

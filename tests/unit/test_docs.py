@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import click
@@ -33,7 +30,7 @@ LINKING = [
     for path in (ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")))
     if path.exists()
 ]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -175,21 +172,6 @@ def test_every_suite_in_the_docs_is_valid(path: Path, text: str) -> None:
     assert errors or (suite is not None and suite.cases)
 
 
-def programs() -> Iterator[object]:
-    """A program, followed by what it prints."""
-    for (language, code), (_, shown) in pairwise(FENCE.findall(page("python.md"))):
-        command, _, printed = shown.partition("\n")
-        if language == "python" and command.startswith("$ python "):
-            yield pytest.param(command.removeprefix("$ python "), code, printed, id=command)
-
-
-@pytest.mark.parametrize(("name", "code", "printed"), list(programs()))
-def test_programs_print_what_the_docs_show(name: str, code: str, printed: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(code, encoding="utf-8")
-    done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode) == (printed, 0), done.stderr
-
-
 def test_every_public_name_and_every_method_of_the_harness_is_documented() -> None:
     _, _, listed = page("python.md").rpartition("The names of the package: ")
     assert re.findall(r"`(\w+)`", listed) == evalharness.__all__
@@ -225,3 +207,25 @@ def test_every_local_link_leads_somewhere(path: Path) -> None:
         if not file.exists() or (anchor and anchor not in anchors(file)):
             broken.append(target)
     assert not broken
+
+
+def test_the_readme_is_short() -> None:
+    """One screen, and 120 lines."""
+    _, _, rest = (ROOT / "README.md").read_text(encoding="utf-8").partition("$ make test ")
+    assert 0 < len(rest.splitlines()) <= 122
+
+
+def test_pictures_load_nothing_from_elsewhere() -> None:
+    pictures = sorted((DOCS / "images").glob("*.svg"))
+    assert pictures
+    for path in pictures:
+        found = set(re.findall(r"\w+://[^\s\"')]+", path.read_text(encoding="utf-8")))
+        assert found <= {"http://www.w3.org/2000/svg"}, path.name
+
+
+def test_there_is_a_picture_of_every_scene_width_and_theme() -> None:
+    scenes = ("compare", "error", "fail", "flaky", "matrix", "pass", "progress", "validate")
+    wanted = {
+        f"terminal-{scene}-{width}-{theme}" for scene in scenes for width in (80, 120) for theme in ("dark", "light")
+    }
+    assert {path.stem for path in (DOCS / "images").glob("terminal-*")} == wanted
