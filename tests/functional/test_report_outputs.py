@@ -232,7 +232,7 @@ def test_a_budget_that_stops_the_run_names_what_used_it_up(project: Path) -> Non
     words = ("run", "suite.yaml", "--target", "dear.py:answer", "--max-cost", "5", "--max-concurrency", "1")
     done = drive(project, *words, "--repeat", "3", "-v")
     assert done.code == 3
-    assert "cost the most, $5.0: make it leaner, or raise the spend cap" in done.out
+    assert "cost the most, $5.0000: make it leaner, or raise the spend cap" in done.out
 
 
 def test_the_gate_s_budget_is_reported_for_an_invalid_run(project: Path) -> None:
@@ -247,4 +247,4 @@ def test_the_gate_s_budget_is_reported_for_an_invalid_run(project: Path) -> None
         suite.write("\ngate: {max_cost_usd: 1}\n")
     done = drive(project, "run", "suite.yaml", "--target", "dear.py:answer", "--repeat", "1", "-v")
     assert (done.code, "INVALID" in done.out) == (3, True)
-    assert "peru cost the most, $5.0: make it leaner, or raise max_cost_usd" in done.out
+    assert "peru cost the most, $5.0000: make it leaner, or raise max_cost_usd" in done.out
