@@ -109,3 +109,8 @@ def test_a_refused_resume_says_what_to_do_instead(tmp_path: Path) -> None:
     refused = drive(folder, "resume")
     assert refused.code == 2
     assert "eval-harness run suite.yaml --failed" in refused.err
+
+
+def test_as_many_trials_are_run_again_as_were_asked_for(tmp_path: Path) -> None:
+    done = drive(project(tmp_path), "run", "suite.yaml", "--target", "agent.py:wrong", "--repeat", "3")
+    assert steps(done)["rerun"] == ["run", "suite.yaml", "--target", "agent.py:wrong", "--repeat", "3", "--failed"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from queue import Empty
 
@@ -107,3 +108,15 @@ def test_a_notebook_shows_progress_and_then_the_table(tmp_path: Path) -> None:
     assert "0 of 2 trials" in printed and "1 of 2 trials, 1 passed" in printed
     assert printed.endswith("\r") and not printed.split("\r")[-2].strip(), "nothing stays of the progress"
     assert "&lt;echo&gt;" in shown["text/html"] and "case-2" in shown["text/html"]
+
+
+def test_a_time_limit_and_a_seed_can_be_given(tmp_path: Path) -> None:
+    def slow(text: str) -> str:
+        time.sleep(5)
+        return text
+
+    suite = Suite(name="slow", cases=[Case(input="1", expected="1")])
+    run = evaluate(suite, slow, timeout_s=0.2, seed=7, store=tmp_path / "s.db")
+    assert (run.failures[0].reason.startswith("time limit"), run.lock.seed) == (True, 7)
+    with pytest.raises(UsageError, match="timeout_s must be above 0"):
+        evaluate(suite, slow, timeout_s=0, store=":memory:")

@@ -66,6 +66,8 @@ def _request(target: WrittenTarget | None, asked: EvaluateOptions) -> RunRequest
     return RunRequest(
         targets=() if target is None else (target,),
         trials=trials,
+        timeout_s=asked.get("timeout_s"),
+        seed=asked.get("seed"),
         k=k,
         scorers=tuple(asked.get("scorers", ())),
         failed_of=asked.get("failed_of"),

@@ -74,6 +74,8 @@ class Origin(Record):
     format_name: str = ""
     target: str = ""
     """Empty where it is the suite's own."""
+    trials: int | None = None
+    """None where the suite says how many."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Those that were given with it, without secrets."""
 
@@ -132,6 +134,9 @@ class EvaluateOptions(GradingOptions, total=False):
     """What Python callers may ask of a run."""
 
     trials: int | None
+    timeout_s: float | None
+    """The time limit of each trial; a case's own wins."""
+    seed: int | None
     k: Sequence[int]
     """For which k to compute pass@k and pass^k."""
     scorers: Sequence[Any]
@@ -320,7 +325,8 @@ def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
         number = given.get(name)
         if number is not None and (type(number) is not int or number < least):
             raise UsageError(f"{name} must be a whole number, at least {least}, not {number!r:.80}")
-    for name, cap in (("max_cost_usd", options.max_cost_usd), ("max_tokens", options.max_tokens)):
+    caps = (("max_cost_usd", options.max_cost_usd), ("max_tokens", options.max_tokens))
+    for name, cap in (*caps, ("timeout_s", given.get("timeout_s"))):
         if cap is not None and not cap > 0:
             raise UsageError(f"{name} must be above 0, not {cap}")
     if given.get("grader_type") not in (None, *get_args(GraderType)):

@@ -109,6 +109,7 @@ class _Steps:
         for name, value in (
             ("--format", origin.format_name),
             ("--target", origin.target),
+            ("--repeat", str(origin.trials or "")),
             ("--judge-model", options.judge_model),
             ("--sandbox", "" if options.sandbox == _DEFAULT_SANDBOX else options.sandbox),
         ):
