@@ -320,3 +320,12 @@ def test_a_run_compared_with_itself_is_reported(compared: tuple[Path, str, str])
     assert (done.code, "this is a run held against itself" in done.out) == (0, True)
     assert "held against itself" in drive(folder, "compare", "base.json", good).out
     assert "held against itself" not in drive(folder, "compare", *compared[1:]).out
+
+
+def test_a_baseline_of_some_cases_says_that_others_are_not_compared(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml="name: s\ntarget: echo\ntest_cases: [{id: a, input: a}, {id: b, input: b}]\n")
+    drive(tmp_path, "run", "suite.yaml", "--only", "a")
+    part = drive(tmp_path, "baseline", "set", "latest")
+    assert "this run has only 1 of the 2 cases of its suite" in part.out
+    drive(tmp_path, "run", "suite.yaml")
+    assert "only" not in drive(tmp_path, "baseline", "set", "latest").out

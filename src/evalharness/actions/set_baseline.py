@@ -63,7 +63,7 @@ async def set_baseline(
     first, *added = (member.outline for member in members)
     replaced = store.baseline(first.suite_name, name)
     baseline = store.set_baseline(first.id, name, [outline.id for outline in added])
-    return _done(baseline, replaced, members, members)
+    return _done(baseline, replaced, members, members, store)
 
 
 async def add_to_baseline(
@@ -85,13 +85,13 @@ async def add_to_baseline(
     baseline = known
     for outline in added:
         baseline = store.add_to_baseline(suite_name, name, outline.id)
-    return _done(baseline, None, members, more)
+    return _done(baseline, None, members, more, store)
 
 
 def _done(
-    baseline: Baseline, replaced: Baseline | None, members: Sequence[_Member], new: Sequence[_Member]
+    baseline: Baseline, replaced: Baseline | None, members: Sequence[_Member], new: Sequence[_Member], store: Store
 ) -> SetBaseline:
-    notes = {note.code: note for member in new for note in _notes(member.report)}
+    notes = {note.code: note for member in new for note in (*_notes(member.report), *_part_of(member, store))}
     return SetBaseline(baseline, replaced, tuple(member.report for member in members), tuple(notes.values()))
 
 
@@ -144,6 +144,14 @@ def _write(members: Sequence[_Member], output: Path | None, store: Store) -> Non
     _make_folder(output.parent)
     runs = [ReportedRun(without_gate(member.report)) for member in members]
     write_reports([output], runs, Presentation(store.redactor.redact))
+
+
+def _part_of(member: _Member, store: Store) -> Iterator[Finding]:
+    """A run of some cases of its suite can lose no others."""
+    name, tried = member.outline.suite_name, len(member.report.cases)
+    known = next((line.cases for line in store.registered_suites() if line.name == name), 0)
+    if tried < known:
+        yield finding("baseline.part_of_suite", "warning", cases=tried, of=known)
 
 
 def _notes(report: Report) -> Iterator[Finding]:

@@ -130,6 +130,9 @@ def run_command(words: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
     except click.ClickException as error:
         return _usage(error, words)
     except (KeyboardInterrupt, click.Abort):

@@ -147,6 +147,7 @@ Code: TypeAlias = Literal[
     "plan.first_answers",
     "plan.noise_between_runs",
     "baseline.nothing_passed",
+    "baseline.part_of_suite",
     "baseline.stopped_early",
     "baseline.ungraded",
     "regressions.unfinished_run",

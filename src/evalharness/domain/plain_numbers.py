@@ -67,8 +67,8 @@ def change(old: float, new: float, half_width: float | None = None) -> tuple[str
     """
     decimals = max(digits(half_width), _decimals_below_one(new - old))
     size, before, now = points(new - old, decimals), percent(old, decimals), percent(new, decimals)
-    shown = round(new, 2 + decimals) - round(old, 2 + decimals)
-    if not decimals and points(shown, 0) != size:
+    shown = float(f"{100 * new:.0f}") - float(f"{100 * old:.0f}")
+    if not decimals and points(shown / 100, 0) != size:
         size, before, now = points(new - old), percent(old), percent(new)
     return size, f"{before} → {now}"
 

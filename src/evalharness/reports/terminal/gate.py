@@ -14,6 +14,8 @@ from evalharness.reports.terminal.verdict import FIGURES_WIDTH, show_verdict
 from evalharness.reports.words.say import say
 
 ALWAYS = "comparison.trials_assumed_independent"
+BETWEEN_RUNS = "comparison.between_runs"
+"""About latency or cost, which are shown with -v."""
 """What every comparison with a single run assumes is said by `compare` and in JSON, not in the report of every run."""
 
 
@@ -45,7 +47,7 @@ class GateReport:
                 self._line("", "", baseline_basis(report.comparison))
             reported = report.gate.notes if report.gate else ()
             for note in report.comparison.notes:
-                if note not in reported and note.code != ALWAYS:
+                if note not in reported and note.code != ALWAYS and (note.code != BETWEEN_RUNS or self._verbosity > 0):
                     self._line("", "", say(note))
         elif report.not_compared and not (report.gate and report.gate.verdict == "INVALID"):  # which says the same
             self._line("baseline", say(report.not_compared))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
@@ -11,6 +14,8 @@ from evalharness.reports.terminal.verdict import header
 
 STEPS = 10
 LINES_FROM = 50
+LINES_AFTER_S = 2.0
+"""A run that is over sooner needs no progress in its log."""
 
 
 def announce(screen: Screen, run: Run, finished_before: int) -> None:
@@ -24,19 +29,22 @@ def announce(screen: Screen, run: Run, finished_before: int) -> None:
 class PlainProgress:
     """One line when a run starts, and one for every tenth of a long run."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: Screen, clock: Callable[[], float] = time.monotonic) -> None:
         self._screen = screen
+        self._clock = clock
+        self._began = 0.0
         self._planned = 0
         self._finished = 0
 
     def run_started(self, run: Run, finished_before: int) -> None:
-        self._planned, self._finished = run.planned_trials, finished_before
+        self._planned, self._finished, self._began = run.planned_trials, finished_before, self._clock()
         announce(self._screen, run, finished_before)
 
     def trial_finished(self, trial: Trial) -> None:  # noqa: ARG002
         self._finished += 1
         if (
             self._planned >= LINES_FROM
+            and self._clock() - self._began >= LINES_AFTER_S
             and self._finished * STEPS // self._planned > (self._finished - 1) * STEPS // self._planned
         ):
             self._screen.say(f"{self._finished:,} of {self._planned:,} trials")

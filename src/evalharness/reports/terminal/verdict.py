@@ -73,11 +73,12 @@ def reason_text(report: Report) -> str:
 
 
 def show_verdict(screen: Screen, report: Report, room: int = 0, *, whose: str = "", alone: bool = False) -> None:
-    """`room` is the width of the first column; `whose` names one of several runs; `alone` leaves the reason out."""
+    """`room` is the width of the first column; `whose` names one of several runs; `alone`: all of it in one line."""
     about = report.metadata
     begin = f"{report.verdict}   ".ljust(room)
     named = [about.run_name, whose] if whose else [duration(about.duration_seconds), about.run_name]
-    screen.entry([(begin, f"bold {COLOURS[report.verdict]}")], "   ".join([counts_text(report), *named]))
     reason = reason_text(report)
+    beside = [reason] if reason and alone else []
+    screen.entry([(begin, f"bold {COLOURS[report.verdict]}")], "   ".join([counts_text(report), *named, *beside]))
     if reason and not alone:
         screen.entry([" " * len(begin)], reason)
