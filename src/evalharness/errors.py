@@ -145,7 +145,9 @@ class NamesNoFunction(UnknownName):
 
     def __init__(self, file: str, functions: Sequence[str], *, exists: bool) -> None:
         super().__init__("target", file, [])
-        self.what = f"'{file}' is a file without a function" if exists else f"no file {file}"
+        self.what = f"'{file}' is a file without a function; for a program, write cmd:python {file}"
+        if not exists:
+            self.what = f"no file {file}"
         if functions:
             self.what = f"'{file}' is a file; name the function: {_listed(functions)}"
         self.message = self.what

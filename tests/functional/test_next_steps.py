@@ -114,3 +114,18 @@ def test_a_refused_resume_says_what_to_do_instead(tmp_path: Path) -> None:
 def test_as_many_trials_are_run_again_as_were_asked_for(tmp_path: Path) -> None:
     done = drive(project(tmp_path), "run", "suite.yaml", "--target", "agent.py:wrong", "--repeat", "3")
     assert steps(done)["rerun"] == ["run", "suite.yaml", "--target", "agent.py:wrong", "--repeat", "3", "--failed"]
+
+
+def test_of_several_targets_the_one_that_failed_is_run_again(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    asked = ("--target", "cmd: python3 -c 'print(1)'", "--target", "agent.py:wrong")
+    found = steps(drive(folder, "run", "suite.yaml", *asked))
+    assert found["rerun"] == ["run", "suite.yaml", "--target", "cmd: python3 -c 'print(1)'", "--failed"]
+
+
+def test_failed_goes_by_runs_of_the_same_target(tmp_path: Path) -> None:
+    folder = write(project(tmp_path), good_py='def answer(text): return "Lima" if text else "Cusco"\n')
+    drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong")
+    assert drive(folder, "run", "suite.yaml", "--target", "good.py:answer").code == 0
+    again = drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--failed", "--json")
+    assert list(again.states()) == ["the capital of peru"]

@@ -213,16 +213,23 @@ def _as_asked(suite: Suite, request: RunRequest) -> Suite:
 
 
 def _selection(request: RunRequest, suite: Suite, store: Store) -> Selection:
-    """`--failed` keeps the cases that did not pass in the named run, else when they were last run."""
+    """`--failed` keeps the cases that did not pass in the named run, else when they were last run.
+
+    Runs of the same targets decide, if there are any.
+    """
     selection = request.selection
     if request.failed_of is None:
         return selection
     runs = [find_run(request.failed_of, store)] if request.failed_of else store.newest_runs(suite.name, LOOKED_BACK)
     if not runs:
         raise UsageError(f"suite {suite.name} has not been run before", hint=Hint("hint.run_once"))
+    if not request.failed_of:
+        names = {variant.name for variant in choose_targets(suite, request.targets, suite.name)[1]}
+        runs = [run for run in runs if run.variant in names] or runs
     ids = cases_not_passed(store, runs, suite)
     if not ids:
-        raise NothingFailed(f"every case passed in run {runs[0].name}", hint=Hint("hint.run_all"))
+        where = f"in run {runs[0].name}" if request.failed_of else f"when it was last run on {runs[0].variant}"
+        raise NothingFailed(f"every case passed {where}", hint=Hint("hint.run_all"))
     return replace(selection, ids=frozenset(ids))
 
 
@@ -254,9 +261,14 @@ def _judge_without_work(suite: Suite, judge: str) -> Iterator[Finding]:
         yield finding("run.judge_not_needed", "warning", judge=judge)
 
 
+def _label(written: str) -> str:
+    """What a target is called that was asked for so; a file that describes one is called as it was written."""
+    return written if Path(written).suffix in (".yaml", ".yml", ".json") else TargetSpec.model_validate(written).label
+
+
 def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: Variables) -> Origin:
     named = [target for target in request.targets if isinstance(target, str)]
-    chosen = named if len(named) == 1 else [target for target in named if target == variant.name]
+    chosen = named if len(named) == 1 else [target for target in named if _label(target) == variant.name]
     known = {name.lower(): value for name, value in variables.public().items()}
     suite = "" if file.format == PYTHON else str(file.path)
     if file.suite is not None and file.suite.name in request.suites:

@@ -151,7 +151,7 @@ def _part_of(member: _Member, store: Store) -> Iterator[Finding]:
     name, tried = member.outline.suite_name, len(member.report.cases)
     known = next((line.cases for line in store.registered_suites() if line.name == name), 0)
     if tried < known:
-        yield finding("baseline.part_of_suite", "warning", cases=tried, of=known)
+        yield finding("baseline.part_of_suite", "warning", tried=tried, of=known)
 
 
 def _notes(report: Report) -> Iterator[Finding]:

@@ -99,8 +99,8 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "baseline.nothing_passed": (
             "no trial of this run passed: no later run can pass less often, so none will be called worse for that"
         ),
-        "baseline.part_of_suite": lambda cases, of: (
-            f"this run has only {cases:,} of the {of:,} cases of its suite: later runs are not compared on the others"
+        "baseline.part_of_suite": lambda tried, of: (
+            f"this run has only {tried:,} of the {of:,} cases of its suite: later runs are not compared on the others"
         ),
         "baseline.stopped_early": lambda trials, cap: (
             f"this run stopped early, after {trials:,} of {count(cap, 'trial')}: later runs are compared on the cases "
