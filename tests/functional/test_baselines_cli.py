@@ -154,7 +154,7 @@ class TestBaseline:
     def test_a_run_with_grades_outstanding_becomes_one_with_a_note(self, project: Path) -> None:
         write(project, suite_yaml=SUITE + "  - {id: polite, input: Peru, expected: {relevance: [polite]}}\n")
         done = drive(project, "baseline", run(project, "good"))
-        assert (done.code, "note: grades are due: 4 trials of this run are not judged" in done.out) == (0, True)
+        assert (done.code, "note: grades are pending: 4 trials of this run are not graded yet" in done.out) == (0, True)
 
     def test_a_file_contains_the_figures_and_no_transcripts(self, compared: tuple[Path, str, str]) -> None:
         report = json.loads((compared[0] / "base.json").read_text())["eval_report"]

@@ -115,7 +115,7 @@ def test_exit_codes(project: Path) -> None:
         ("--only", "nowhere"): (2, "no case of suite.yaml matches the name nowhere"),
         ("--target", "broken.py:answer"): (3, "cannot be imported"),
         ("--target", "flaky.py:answer"): (3, "all 3 trials ended in error, so nothing is known about the target"),
-        ("--grader-type", "model"): (4, "still to be graded"),
+        ("--grader-type", "model"): (4, "not graded yet"),
     }
     for words, (code, text) in expected.items():
         done = drive(project, "run", "suite.yaml", "--trials", "1", *words)
@@ -158,7 +158,7 @@ def answer(country):
         done = process.wait()
 
     assert done.code == 130, done.both
-    assert "4 of 6 trials still to be done" in done.out
+    assert "4 of 6 trials not run yet" in done.out
     assert "INTERRUPTED" in done.out
     assert "Traceback" not in done.both
     command = line_of(done, "resume").split("eval-harness ")[1]

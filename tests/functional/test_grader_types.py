@@ -35,7 +35,7 @@ FREE = f"""
   - {{id: free, input: olleh, expected: {{type: semantic, value: something nice}}, {MODEL}}}
   - {{id: unnamed, input: x, expected: {{type: functional, value: {{test_cases: [{TESTED}]}}}}, {MODEL}}}
 """
-SKIPPED = "2 cases skipped, as no code grader can grade them: free, unnamed"
+SKIPPED = "2 cases skipped, because no code grader can grade them: free, unnamed"
 
 
 def test_code_compares_with_what_is_expected_in_place_of_a_judge(tmp_path: Path) -> None:

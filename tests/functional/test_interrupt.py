@@ -20,7 +20,7 @@ def test_after_ctrl_c_nothing_is_lost_and_the_way_on_is_named(tmp_path: Path, nu
     [name] = project.run_names()
     assert stopped.code == 130, stopped.err
     assert f"eval-harness resume {name}" in stopped.out
-    assert "1 of 5 trials still to be done" in stopped.out
+    assert "1 of 5 trials not run yet" in stopped.out
     resumed = project.call("resume", name)
     assert resumed.code == 0, resumed.err
     assert "PASSED   5 passed" in resumed.out

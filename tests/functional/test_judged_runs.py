@@ -192,7 +192,7 @@ def test_a_spend_cap_stops_a_run_keeps_what_is_done_and_lets_it_go_on(flag: str,
     write(tmp_path, suite_yaml=suite, agent_py=SPENDER)
     done = drive(tmp_path, "run", "suite.yaml", "-j", "1", flag, cap)
     assert done.code == 3
-    assert "spend cap was reached with 3 trials still to be done" in done.out
+    assert "spend cap was reached: 3 trials not run" in done.out
     assert "3 pending, 2 passed" in done.out
     assert f"resume {printed_name(done)} {flag}" in done.out
     idle = drive(tmp_path, "resume")
@@ -212,7 +212,7 @@ def test_the_parts_of_what_was_spent_add_up(tmp_path: Path) -> None:
     assert (done.code, done.report["trials"]) == (3, [])
     notes = "; ".join(texts(done.report["notes"])).replace(",", "")
     [checked] = re.findall(r"took scripted/judge.yaml: 1 call (\d+) tokens in (\d+) out", notes)
-    [rest] = re.findall(r"(\d+) tokens of that stand neither", notes)
+    [rest] = re.findall(r"(\d+) tokens of that are neither", notes)
     [spent] = SPENT.findall(notes)
     assert sum(map(int, (*checked, rest))) == int(spent)
 
@@ -225,7 +225,7 @@ def test_runs_that_share_a_cap_report_once_what_trying_out_their_judges_took(com
         name = done.json["eval_reports"][0]["metadata"]["run_name"]
         done = drive(tmp_path, "regrade", name, "--matrix", *judge)
     notes = ["; ".join(texts(report["notes"])).replace(",", "") for report in done.json["eval_reports"]]
-    assert [note.count("trying out the judge took") for note in notes] == [0, 1]
+    assert [note.count("checking the judge took") for note in notes] == [0, 1]
     assert "before the run" not in notes[1]
     took = done.json["eval_reports"][0]["judging"][0]
     [checked] = re.findall(r"took scripted/judge.yaml: 2 calls (\d+) tokens in (\d+) out", notes[1])

@@ -192,7 +192,7 @@ def test_an_unfit_name_of_a_run_is_refused_before_anything_is_run(project: Path,
 @pytest.mark.parametrize("name", ["", " "])
 def test_an_empty_name_of_a_run_is_refused(project: Path, name: str) -> None:
     done = run(project, "--run-name", name)
-    assert (done.code, "--run-name: is empty; name the run, or leave the flag out" in done.err) == (2, True)
+    assert (done.code, "--run-name: is empty; give a name, or leave the flag out" in done.err) == (2, True)
 
 
 def test_only_a_single_run_can_be_named(project: Path) -> None:

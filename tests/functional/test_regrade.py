@@ -185,7 +185,7 @@ def test_grading_on_text_that_was_cut_says_so(tmp_path: Path) -> None:
     assert drive(tmp_path, "run", "suite.json").code == 0
     done = drive(tmp_path, "regrade", runs(tmp_path)[0]["run_name"])
     assert done.code == 1
-    assert "1 trial graded on text of which only head and tail were kept" in done.out
+    assert "1 trial graded on text that was cut to its beginning and end" in done.out
 
 
 def test_a_grader_that_broke_is_repaired_by_regrading(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_what_was_never_run_stays_pending(tmp_path: Path) -> None:
     assert done.code == 130
     assert "4 of 5 trials graded again" in done.out
     assert "1 pending, 4 passed" in done.out
-    assert f"1 trial of {old} not run yet, pending here as well" in done.out
+    assert f"1 trial of {old} not run yet, so pending here too" in done.out
     new = held.run_names()[-1]
 
     refused = held.call("resume", new)

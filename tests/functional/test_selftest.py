@@ -428,7 +428,7 @@ def test_python_programs_ask_the_harness(tmp_path: Path) -> None:
 
 def test_the_help_speaks_of_judges_and_answers_since_no_target_is_run(tmp_path: Path) -> None:
     words = " ".join(succeed(tmp_path, "selftest", "--help").out.split())
-    for said in ("Stop when judges have cost this much", "Answers graded at the same time", "0 turns this off"):
+    for said in ("Stop when judges have cost this much", "Grade up to N answers at the same time", "0 turns this off"):
         assert said in words
     assert "every target" not in words
     assert "UNSOUND or INVALID" in " ".join(succeed(tmp_path, "run", "--help").out.split())

@@ -134,7 +134,7 @@ def test_a_case_lost_in_two_trials_is_named_and_left_to_the_statistics(tmp_path:
     with_baseline(folder)
     done = run(folder, "--baseline", "default", wrong="a")
     [check] = [check for check in done.report["gate"]["checks"] if check["name"] == "flips"]
-    said = "a always passed before and never now, in too few trials for this check"
+    said = "a always passed before and never now, with too few trials for this check"
     assert (check["passed"], check["text"]["text"].startswith(said)) == (None, True), check["text"]["text"]
     shown = drive(folder, "gate", done.run_name, "--baseline", "default")
     assert f"? {said}" in " ".join(shown.out.split())
@@ -161,7 +161,7 @@ def test_regressions_follows_the_same_rule_and_keeps_its_word(tmp_path: Path) ->
     found = json.loads(done.out)["regressions"]
     assert (done.code, found["verdict"]) == (1, "INCONCLUSIVE"), "REGRESSION stays a statistical word"
     assert found["comparisons"][0]["flips"]["cases"] == ["a"]
-    assert "a was lost" in drive(folder, "regressions", "letters").out
+    assert "always fails now: a" in drive(folder, "regressions", "letters").out
     assert drive(folder, "regressions", "letters", "--regression-tolerance", "0.01").code == 0
     shown = drive(folder, "compare", "default", found["comparisons"][0]["new"]["run_name"], "--json")
     assert json.loads(shown.out)["comparison"]["flips"] is None

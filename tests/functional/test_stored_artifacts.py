@@ -163,7 +163,7 @@ def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path)
     assert states_by_variant(done) == {"big": {"one": ["passed"]}}
     [told] = [line for line in done.err.splitlines() if "artifacts of no" in line]
     assert told == (
-        "warning: 5 artifacts of no case or variant of dataset.json, left out: artifact.jsonl:2 (caseId nope), "
+        "warning: 5 artifacts left out, matching no case or variant of dataset.json: artifact.jsonl:2 (caseId nope), "
         "artifact.jsonl:3 (recording eval__greet.v1__one__huge__main__inv0), "
         "artifact.jsonl:4 (recording eval__other__two__big__main__inv0), artifact.jsonl:5 (names no case), "
         "artifact.jsonl:6 (caseId two, recording eval__other__two__big__main__inv0)"

@@ -16,7 +16,7 @@ from evalharness.cli.flags import debug_option, json_option, option, store_optio
 @debug_option
 @click.pass_context
 def command(context: click.Context, store: str | None, as_json: bool) -> int:
-    """Show how many verdicts of judges are cached; `cache clear` removes them."""
+    """Show how many judge verdicts are cached; `cache clear` removes them."""
     if context.invoked_subcommand is not None:
         return 0
     from evalharness.actions.clear_cache import judge_cache_line
@@ -40,7 +40,7 @@ def command(context: click.Context, store: str | None, as_json: bool) -> int:
 @json_option
 @debug_option
 def clear(older_than: str | None, store: str | None, as_json: bool) -> int:
-    """Remove cached verdicts of judges. The next run asks the judges again, which costs again."""
+    """Remove cached judge verdicts. The next run asks the judges again and pays for it."""
     from evalharness.actions.clear_cache import clear_judge_cache
     from evalharness.domain.plain_numbers import count
     from evalharness.harness import Harness

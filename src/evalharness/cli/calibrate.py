@@ -24,7 +24,7 @@ from evalharness.cli.flags import (
 
 @click.command("calibrate", cls=Command)
 @click.argument("suite")
-@option("--examples", is_flag=True, help="Let judges score their rubrics' examples.  [default, without --attacks]")
+@option("--examples", is_flag=True, help="Let judges score the examples in their rubrics.  [default without --attacks]")
 @option("--attacks", is_flag=True, help="Measure how often known tricks make a judge pass a wrong answer.")
 @judge_options
 @concurrency_option
@@ -34,10 +34,10 @@ from evalharness.cli.flags import (
 @json_option
 @debug_option
 def command(suite: str, **flags: Any) -> int:
-    """Show how far the judges of SUITE (a file or a name) are from the scores that their rubrics' examples deserve.
+    """Show how far the judges of SUITE (a file or a name) are from the known scores of their rubrics' examples.
 
-    Each example is scored by a judge that is shown the others. No target is asked. Exit code 3 where nothing became
-    known of a judge.
+    Each example is scored by a judge that sees the other examples. No target is run. Exit code 3 if nothing could be
+    measured for a judge.
     """
     from evalharness.actions.calibrate_judge import CalibrationRequest, calibrate_judge
     from evalharness.cli.stdout import screen_on

@@ -40,7 +40,7 @@ from evalharness.cli.references import RUN
 @store_option
 @debug_option
 def command(run: str, cases: tuple[str, ...], **flags: Any) -> int:
-    """Turn answers of RUN into regression evals that later answers are compared with.
+    """Turn answers of RUN into regression evals, which compare later answers with them.
 
     eval-harness capture latest greets-by-name -o regression/greeting.yaml
     """

@@ -37,10 +37,10 @@ from evalharness.cli.references import RUN
 @verbosity_options
 @debug_option
 def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
-    """Compare A (old) with B (new), or with each of several, case by case; differences are new − old.
+    """Compare A (old) with B (new), case by case; differences are new − old. Several Bs are each compared with A.
 
-    A and B are runs, baselines or files with a JSON report. The rule and the quarantine come from B's gate; flags win.
-    The exit code is 0 whatever is found; with --fail it is 1 if B is worse, as with `regressions`.
+    A and B are runs, baselines or JSON report files. B's gate sets the rule and the quarantine; flags override it.
+    The exit code is 0 whatever the result; with --fail it is 1 if B is worse, as with `regressions`.
     """
     from evalharness.cli.process import without_collecting
 

@@ -13,7 +13,7 @@ from evalharness.cli.flags import debug_option
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="bash|zsh|fish")
 @debug_option
 def command(shell: str) -> int:
-    """Print a script that makes a shell complete commands, flags, runs and suites.
+    """Print a completion script for commands, flags, runs and suites.
 
     \b
     bash   eval "$(eval-harness completion bash)"             in ~/.bashrc

@@ -46,7 +46,7 @@ def refuse(name: str, why: str) -> None:
     if source is ParameterSource.COMMANDLINE:
         raise click.UsageError(why)
     if source is ParameterSource.ENVIRONMENT:
-        print(f"note: EVALHARNESS_{name.upper()} changes nothing here: {why}", file=sys.stderr)
+        print(f"note: EVALHARNESS_{name.upper()} has no effect here: {why}", file=sys.stderr)
 
 
 def split_at_commas(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any
     )
 
 
-_ENDINGS = ".json, .xml (JUnit) or the ending of a plug-in."
+_ENDINGS = ".json, .xml (JUnit) or an extension that a plug-in adds."
 output_option = _output("EVALHARNESS_OUTPUT", _report_files, f"Also write the report to FILE: {_ENDINGS}")
 # Variables of their own: with that of `run` these commands would write over its report.
 gate_output_option = _output(
@@ -124,7 +124,7 @@ save_sessions_option = option(
     "--save-sessions",
     metavar="DIR",
     heading=OUTPUT,
-    help="Write sessions and results of each run into DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
+    help="Write the sessions and results of each run to DIR: <run>.db, <run>.json, <run>-sessions.json, <run>.log.",
 )
 
 
@@ -149,9 +149,9 @@ def verbosity_options(command: Callable[..., Any]) -> Callable[..., Any]:
         count=True,
         type=_Times(),
         heading=OUTPUT,
-        help="Also methods, details and every trial that did not pass; -vv: every trial.",
+        help="Also show methods, details and every trial that did not pass; -vv: every trial.",
     )
-    less = option("-q", "--quiet", is_flag=True, heading=OUTPUT, help="Print the verdict alone.")
+    less = option("-q", "--quiet", is_flag=True, heading=OUTPUT, help="Print only the verdict.")
     wrapped: Callable[..., Any] = more(less(with_verbosity))
     return wrapped
 
@@ -166,9 +166,11 @@ def _verbosity(verbose: int, *, quiet: bool) -> int:
 
 
 store_option = option(
-    "--store", metavar="FILE", help="Where runs are stored.  [default: .evalharness/store.db of the project]"
+    "--store", metavar="FILE", help="Where runs are stored.  [default: .evalharness/store.db in the project]"
 )
-json_option = option("--json", "as_json", is_flag=True, heading=OUTPUT, help="Print only one JSON document.")
+json_option = option(
+    "--json", "as_json", is_flag=True, heading=OUTPUT, help="Print one JSON document and nothing else."
+)
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
 force_option = option("--force", is_flag=True, heading=OUTPUT, help="Replace the output file if it exists.")
 
@@ -189,7 +191,7 @@ var_option = option(
     metavar="KEY=VALUE",
     callback=_assignments,
     heading=EXECUTION,
-    help="Set {{KEY}} of suite files. Repeatable.",
+    help="Set {{KEY}} in suite files. Repeatable.",
 )
 
 
@@ -215,12 +217,12 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
         type=Integer(0),
         metavar="N",
         heading=EXECUTION,
-        help=f"{what} at the same time; 0 = number of CPUs.  [default: 10]",
+        help=f"{what} at the same time; 0 means one per CPU.  [default: 10]",
     )
 
 
 env_option = env_for("every target")
-concurrency_option = concurrency_of("Trials")
+concurrency_option = concurrency_of("Run up to N trials")
 
 _SELECTION = (
     option(
@@ -228,16 +230,18 @@ _SELECTION = (
         multiple=True,
         metavar="P",
         heading=SELECTION,
-        help="Cases whose id, name or file matches a glob or contains a text. Repeatable.",
+        help="Only cases whose id, name or file matches this glob or contains this text. Repeatable.",
     ),
-    option("--tag", "tags", multiple=True, metavar="T", heading=SELECTION, help="Cases with this tag. Repeatable."),
+    option(
+        "--tag", "tags", multiple=True, metavar="T", heading=SELECTION, help="Only cases with this tag. Repeatable."
+    ),
     option(
         "--category",
         "categories",
         multiple=True,
         metavar="C",
         heading=SELECTION,
-        help="Cases of this eval_type or category. Repeatable.",
+        help="Only cases of this eval_type or category. Repeatable.",
     ),
     option(
         "--difficulty",
@@ -245,9 +249,9 @@ _SELECTION = (
         multiple=True,
         metavar="D",
         heading=SELECTION,
-        help="Cases that are easy, medium or hard. Repeatable.",
+        help="Only cases of this difficulty: easy, medium or hard. Repeatable.",
     ),
-    option("--limit", type=Integer(1), metavar="N", heading=SELECTION, help="At most N cases of each suite."),
+    option("--limit", type=Integer(1), metavar="N", heading=SELECTION, help="Use at most N cases of each suite."),
 )
 
 
@@ -293,7 +297,7 @@ tolerance_option = option(
     type=Points(may_be_zero=True),
     metavar="POINTS",
     heading=GATE,
-    help="Accept a loss of up to this many points, even if it is certain: 2, 2% or 0.02.",
+    help="Accept a loss of up to this many points, even if it is significant: 2, 2% or 0.02.",
 )
 _RULE = (
     option(
@@ -309,21 +313,21 @@ _RULE = (
         type=Number(LEAST_ALPHA, 0.5, most_open=True),
         metavar="P",
         heading=GATE,
-        help="Accepted rate of false alarms.  [default: from the gate, else 0.05]",
+        help="Accepted false-alarm rate.  [default: from the gate, else 0.05]",
     ),
     option(
         "--margin",
         type=Points(),
         metavar="POINTS",
         heading=GATE,
-        help="A smaller loss than this does not matter: 5, 5% or 0.05.  [default: from the gate, else 5]",
+        help="Smallest loss that matters: 5, 5% or 0.05.  [default: from the gate, else 5]",
     ),
     option(
         "--power",
         type=Number(0.5, 1, least_open=True, most_open=True),
         metavar="P",
         heading=GATE,
-        help="Chance of finding a loss of the smallest detectable size.  [default: from the gate, else 0.8]",
+        help="Statistical power behind the smallest detectable loss.  [default: from the gate, else 0.8]",
     ),
     tolerance_option,
 )
@@ -342,7 +346,7 @@ inconclusive_option = option(
     "--inconclusive",
     type=click.Choice(["pass", "fail"]),
     heading=GATE,
-    help="Exit code if the data do not decide: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
+    help="Exit code if the result is inconclusive: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
 )
 _GATE = (
     option(
@@ -353,14 +357,18 @@ _GATE = (
         help="Require the pass@1, pass@3 and pass^3 of this preset; needs --repeat 3.",
     ),
     option(
-        "--fail-under", type=PassRate(), metavar="X", heading=GATE, help="Lowest accepted pass rate: 0.9, 90 or 90%."
+        "--fail-under",
+        type=PassRate(),
+        metavar="X",
+        heading=GATE,
+        help="Fail if the pass rate is lower: 0.9, 90 or 90%.",
     ),
     option(
         "--baseline",
         metavar="B",
         type=RUN,
         heading=GATE,
-        help="Must not be worse than this baseline, run or JSON report; none: do not compare.",
+        help="Fail if the run is worse than this baseline, run or JSON report; none: do not compare.",
     ),
     tolerance_option,
     option(
@@ -368,7 +376,7 @@ _GATE = (
         default=None,
         heading=GATE,
         help="Fail if a case that passed every trial of the baseline fails once; --no-…: never fail because of a "
-        "single case.  [default: fail if such a case passes no trial, with 1 trial or at least 5]",
+        "single case.  [default: fail if such a case now fails every trial, given 1 trial or at least 5]",
     ),
     inconclusive_option,
 )
@@ -383,7 +391,7 @@ def gate_overrides(flags: Mapping[str, Any]) -> Any:
 
     strict_flips = flags["strict_flips"]
     if flags["baseline"] == NO_BASELINE and strict_flips:
-        refuse("strict_flips", "with --baseline none there is nothing that --strict-flips could compare with")
+        refuse("strict_flips", "--strict-flips needs a baseline to compare with, and --baseline none leaves none")
         strict_flips = None
     return GateOverrides(
         preset=flags["gate_preset"],
@@ -407,7 +415,7 @@ judge_model_option = option(
     callback=_named,
     metavar="M",
     heading=GRADING,
-    help="Judge with provider/model, whatever the graders name; none: leave their grades pending.",
+    help="Use provider/model as the judge, whatever the graders name; none: leave their grades pending.",
 )
 no_cache_option = option("--no-cache", is_flag=True, heading=GRADING, help="Ask judges again; do not use the cache.")
 
@@ -430,7 +438,7 @@ def _spending_of(spenders: str) -> Callable[[Any], Any]:
     return lambda command: cost(tokens(command))
 
 
-spending_options = _spending_of("target and judges")
+spending_options = _spending_of("the target and the judges")
 
 
 def model_options(command: Any) -> Any:
@@ -439,7 +447,7 @@ def model_options(command: Any) -> Any:
 
 def judge_options(command: Any) -> Any:
     """The same for a command that runs no target."""
-    return judge_model_option(no_cache_option(_spending_of("judges")(command)))
+    return judge_model_option(no_cache_option(_spending_of("the judges")(command)))
 
 
 def spending_wishes(flags: dict[str, Any]) -> dict[str, Any]:

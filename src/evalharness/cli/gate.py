@@ -31,10 +31,10 @@ from evalharness.cli.references import RUN
 @json_option
 @debug_option
 def command(run: str, **flags: Any) -> int:
-    """Check RUN, or the file of its JSON report, against its own gate and these flags. Flags win.
+    """Check RUN, or a JSON report file, against its own gate and these flags. Flags override the gate.
 
-    A file is checked against the flags alone. Nothing is run or stored; -o writes the report with this verdict. The
-    gate decides the exit code, except for a run that is INVALID or was interrupted.
+    A file is checked against the flags only. Nothing is run or stored; -o writes the report with this verdict. The
+    gate decides the exit code, unless the run is INVALID or was interrupted.
     """
     from evalharness.actions.gate_run import gate_run
     from evalharness.cli.stdout import screen_on

@@ -22,7 +22,7 @@ from evalharness.cli.numbers import Integer
     multiple=True,
     metavar="KEY=COLUMN",
     help="Where a field of the cases comes from: input=question, expected=answer, expected.contains=answer, "
-    "metadata.source=url, … A text with columns in braces combines several. Repeatable.",
+    "metadata.source=url, … To combine columns, write them in braces. Repeatable.",
 )
 @option(
     "--preset",
@@ -31,7 +31,7 @@ from evalharness.cli.numbers import Integer
 )
 @option("-o", "--output", default="-", metavar="FILE", help="Where to write the suite.  [default: - (stdout)]")
 @option("--name", metavar="NAME", help="Name of the suite.  [default: the file name]")
-@option("--limit", type=Integer(1), metavar="N", help="At most N cases.")
+@option("--limit", type=Integer(1), metavar="N", help="Use at most N cases.")
 @format_option
 @force_option
 @debug_option

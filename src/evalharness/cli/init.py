@@ -23,7 +23,7 @@ from evalharness.cli.flags import debug_option, option
 )
 @debug_option
 def command(folder: str, template: str) -> int:
-    """Create a small project in DIR (default: here) that runs at once and offline. Existing files are kept."""
+    """Create a small project in DIR (default: here) that runs right away, offline. Existing files are kept."""
     from evalharness.actions.init_project import init_project
     from evalharness.cli.stdout import command_name
     from evalharness.harness import MEMORY, Harness

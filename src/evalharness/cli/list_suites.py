@@ -15,7 +15,9 @@ from evalharness.cli.flags import debug_option, json_option, option, store_optio
 
 @click.command("list-suites", cls=Command)
 @click.argument("folder", required=False, default=".", metavar="[DIR]")
-@option("--register", is_flag=True, help="Keep the suites found in DIR in the store, so that `run NAME` finds them.")
+@option(
+    "--register", is_flag=True, help="Register the suites found in DIR in the store, so that `run NAME` finds them."
+)
 @store_option
 @json_option
 @debug_option

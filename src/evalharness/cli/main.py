@@ -51,11 +51,13 @@ COMMANDS = {
         "regressions", "Check whether a suite got worse than its baseline (exit code 1).", only_prints=True
     ),
     "verify": Command("verify", "Recalculate and check a report, or a table of pass^k.", only_prints=True),
-    "list-suites": Command("list_suites", "List suites in a folder, registered and ready-made ones.", only_prints=True),
+    "list-suites": Command(
+        "list_suites", "List suites: those in a folder, registered and ready-made ones.", only_prints=True
+    ),
     "import": Command("import_file", "Turn a table or a suite of another format into a suite file."),
-    "capture": Command("capture", "Turn answers of a run into regression evals."),
+    "capture": Command("capture", "Turn a run's answers into regression evals."),
     "schema": Command("schema", "Print the JSON Schema of suite files, for editors.", only_prints=True),
-    "cache": Command("cache", "Show how many verdicts of judges are cached; `cache clear` removes them."),
+    "cache": Command("cache", "Show how many judge verdicts are cached; `cache clear` removes them."),
     "store": Command("store", "Remove old runs: `store prune --older-than 30d`."),
     "completion": Command("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
 }
@@ -92,7 +94,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Evaluate AI agents: does it work, how reliably, did my change make it worse?",
+    help="Evaluate AI agents: do they work, how reliably, and did a change make them worse?",
     epilog="Start with: eval-harness init && eval-harness run suite.yaml",
 )
 @click.version_option(VERSION, "-V", "--version", prog_name=PROGRAM, message="%(prog)s %(version)s")
@@ -136,7 +138,7 @@ def run_command(words: list[str]) -> int:
     except click.ClickException as error:
         return _usage(error, words)
     except (KeyboardInterrupt, click.Abort):
-        hint = "what was finished is kept; a run that had begun goes on with: eval-harness resume"
+        hint = "finished trials are kept; continue the run with: eval-harness resume"
         return _tell("interrupted", hint, 130, words)
     except HarnessError as error:
         if _asked("debug", words):

@@ -22,7 +22,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     default="5",
     show_default=True,
     metavar="POINTS",
-    help="The drop of the pass rate to detect.",
+    help="Drop in the pass rate to detect.",
 )
 @option(
     "--power",
@@ -30,7 +30,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     default=POWER,
     show_default=True,
     metavar="P",
-    help="How likely such a drop is detected.",
+    help="Probability of detecting such a drop.",
 )
 @option(
     "--alpha",
@@ -38,7 +38,7 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     default=ALPHA,
     show_default=True,
     metavar="P",
-    help="How often a false alarm is accepted.",
+    help="Accepted false-alarm rate.",
 )
 @option(
     "--cases",
@@ -52,17 +52,15 @@ from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
     metavar="K",
     help="Plan for K trials per case.  [default: those of the run it is based on]",
 )
-@option(
-    "--run", metavar="RUN", help="Base the plan on this run (an id or a name).  [default: the newest that is suitable]"
-)
+@option("--run", metavar="RUN", help="Base the plan on this run (an id or a name).  [default: the newest suitable one]")
 @store_option
 @json_option
 @verbosity_options
 @debug_option
 def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
-    """Say how many cases and trials of SUITE (a file or a name) it takes to detect a drop; nothing is run.
+    """Estimate how many cases and trials of SUITE (a file or a name) it takes to detect a drop. Nothing is run.
 
-    Based on how much results varied in the suite's last run with several trials, and on what it cost.
+    The estimate is based on how much results varied in the suite's last run with several trials, and on its cost.
     """
     from evalharness.actions.plan_trials import PlanRequest, plan_trials
     from evalharness.cli.stdout import screen_on

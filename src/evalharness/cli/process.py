@@ -103,7 +103,7 @@ class SignalGuard:
 
             self.stop.send(at_once=True)
             raise asyncio.CancelledError
-        raise TargetFailed("time limit: it held the event loop without awaiting, and kept everybody else waiting")
+        raise TargetFailed("time limit: it blocked the event loop (it never awaited), and with it all other trials")
 
     def _set_alarm(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, self._longest_s)

@@ -69,8 +69,8 @@ from evalharness.cli.references import RUN
 def command(run: str | None, **flags: Any) -> int:
     """Grade the stored answers of RUN again, as a new run. The target is not run, and RUN does not change.
 
-    Use it after you fixed a grader; with --suite, also after you changed what is expected. Cases that now ask
-    something else are left out. Exit codes are those of `run`, by the new verdict.
+    Use it after fixing a grader or, with --suite, after changing what is expected. Cases whose question has changed
+    are left out. The exit codes are those of `run`, for the new verdict.
 
     If only --judge-model is given and RUN has pending grades, only those are judged; --no-cache judges all of them
     again.

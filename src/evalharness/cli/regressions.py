@@ -26,20 +26,20 @@ from evalharness.cli.numbers import Number
 @click.command("regressions", cls=Command)
 @click.argument("suite", metavar="SUITE")
 @option("--baseline", metavar="B", help="A baseline's name, a run, or a JSON report.  [default: the suite's newest]")
-@option("--baseline-variant", metavar="V", help="Instead: the other variants of the newest run against this one.")
+@option("--baseline-variant", metavar="V", help="Compare the other variants of the newest run with this one instead.")
 @option("--run", metavar="R", help="The run to check.  [default: the newest finished one, with all its variants]")
 @rule_options
 @option(
     "--inconclusive",
     type=click.Choice(["pass", "fail"]),
-    help="Whether undecided is good enough (0) or not (4).  [default: as the suite's gate says, else pass]",
+    help="Exit code if the result is inconclusive: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
 )
 @option(
     "--threshold",
     type=Number(0, 1),
     metavar="SHARE",
-    help="Let the scores of single tasks decide: exit code 1 if one fell by more than this, else 0.  "
-    "[default: 0.1, and only to list them]",
+    help="Exit code 1 if the score of any single task fell by more than this, else 0.  "
+    "[default: 0.1, only to list such tasks]",
 )
 @json_output_option
 @store_option
@@ -47,16 +47,16 @@ from evalharness.cli.numbers import Number
 @verbosity_options
 @debug_option
 def command(suite: str, **flags: Any) -> int:
-    """Did SUITE (a name or a file) get worse than its baseline? Exit code 1 if so, else 0.
+    """Check whether SUITE (a name or a file) got worse than its baseline. Exit code 1 if so, else 0.
 
-    With --threshold, single tasks decide in place of the comparison.
-    4 is undecided where --inconclusive fail is set; 3 a run that broke and tells nothing.
+    With --threshold, the scores of single tasks decide instead of the comparison. Other exit codes: 4 inconclusive,
+    with --inconclusive fail; 3 the run broke, so nothing is known.
     """
     from evalharness.actions.check_regressions import RegressionRequest, check_regressions
     from evalharness.harness import Harness
 
     if flags["threshold"] is not None and flags["inconclusive"] is not None:
-        refuse("inconclusive", "--threshold decides by single scores, so nothing is undecided")
+        refuse("inconclusive", "--threshold decides by single scores, so the result is never inconclusive")
     request = RegressionRequest(
         suite=suite,
         baseline=flags["baseline"],

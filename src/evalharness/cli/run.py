@@ -45,7 +45,7 @@ LARGEST_SEED = 2**63 - 1
 
 def _given_name(_context: click.Context, _option: click.Parameter, written: str | None) -> str:
     if written is not None and not written.strip():
-        raise click.BadParameter("is empty; name the run, or leave the flag out")
+        raise click.BadParameter("is empty; give a name, or leave the flag out")
     return written or ""
 
 
@@ -78,7 +78,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     metavar="T",
     heading=EXECUTION,
     help="What to test: file.py:function, module:function, cmd:COMMAND, a URL, chat:provider/model, "
-    "agent:provider/model, oracle, null, echo, or a target file. Repeated: one run each, side by side.",
+    "agent:provider/model, oracle, null, echo, or a target file. Repeatable: one run per target, side by side.",
 )
 @option(
     "--repeat",
@@ -88,7 +88,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     type=Integer(1),
     metavar="N",
     heading=EXECUTION,
-    help="Trials per case.",
+    help="Number of trials per case.",
 )
 @concurrency_option
 @option(
@@ -96,14 +96,14 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     type=Number(0, LONGEST_TIMEOUT_S, least_open=True),
     metavar="SECONDS",
     heading=EXECUTION,
-    help="Time limit of each trial, instead of the suite's; a case's own timeout_seconds wins.  [default: 300]",
+    help="Time limit for each trial; overrides the suite's, but not a case's timeout_seconds.  [default: 300]",
 )
 @option(
     "--seed",
     type=Integer(0, LARGEST_SEED),
     metavar="N",
     heading=EXECUTION,
-    help="Seed of the trials, instead of the suite's.  [default: 0]",
+    help="Seed for the trials; overrides the suite's.  [default: 0]",
 )
 @option("-x", "stops_at_first", is_flag=True, heading=EXECUTION, help="Stop at the first failed trial.")
 @option("--max-failures", type=Integer(1), metavar="N", heading=EXECUTION, help="Stop after N failed trials.")
@@ -114,7 +114,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     "--selftest",
     is_flag=True,
     heading=EXECUTION,
-    help="Check the suites first, without a target; run nothing if one is UNSOUND or INVALID.",
+    help="Selftest the suites first; run nothing if one is UNSOUND or INVALID.",
 )
 @option("--dry-run", is_flag=True, heading=EXECUTION, help="Show what would run and what it would cost; run nothing.")
 @scorer_option
@@ -144,7 +144,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     help="Values of k to report for pass@k and pass^k.  [default: 1, 3, half the trials]",
 )
 @option(
-    "--run-name", callback=_given_name, metavar="NAME", heading=OUTPUT, help="Name of the run.  [default: a new one]"
+    "--run-name", callback=_given_name, metavar="NAME", heading=OUTPUT, help="Name of the run.  [default: generated]"
 )
 @verbosity_options
 @output_option

@@ -38,7 +38,7 @@ MOST_REPEATS = 1000
     help="Ask each judge K times about the same answer, and report how often it contradicts itself. 0 turns this off.",
 )
 @judge_options
-@concurrency_of("Answers graded")
+@concurrency_of("Grade up to N answers")
 @sandbox_option
 @format_option
 @var_option
@@ -47,7 +47,7 @@ MOST_REPEATS = 1000
 @json_option
 @debug_option
 def command(suites: tuple[str, ...], **flags: Any) -> int:
-    """Prove SUITE (a file, a folder or a name): right answers must pass, and wrong ones must fail.
+    """Check SUITE (a file, a folder or a name): right answers must pass, wrong ones must fail.
 
     No target is run; only judges cost anything. Exit codes: 0 sound, 1 UNSOUND, 2 wrong usage or a broken file,
     3 something could not be graded.

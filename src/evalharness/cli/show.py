@@ -15,7 +15,7 @@ from evalharness.cli.references import RUN
 
 @click.command("show", cls=Command)
 @click.argument("words", nargs=-1, type=RUN, metavar="[RUN] [CASE]...")
-@option("--failed", is_flag=True, help="All cases of RUN that failed, are flaky or ended in error.")
+@option("--failed", is_flag=True, help="Show every case of RUN that failed, is flaky or ended in error.")
 @store_option
 @verbosity_options
 @json_option
@@ -23,7 +23,7 @@ from evalharness.cli.references import RUN
 def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: int, as_json: bool) -> int:
     """Show RUN again, or everything about some of its cases: answers, checks, printed output, stack traces.
 
-    RUN and CASE are ids or names. Without RUN, the newest run is meant.
+    RUN and CASE are ids or names. Without RUN, the newest run is shown.
     """
     from evalharness.actions.show_run import case_lines, find_shown, show_cases
     from evalharness.cli.stdout import command_name, is_live
@@ -34,7 +34,7 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
     with Harness.open(store, to_read=True) as harness:
         run, names = harness.call(find_shown, words)
         if failed and names:
-            raise click.UsageError("name cases or give --failed, not both")
+            raise click.UsageError("give case names or --failed, not both")
         if failed:
             names = tuple(line.case_id for line in harness.call(case_lines, run) if line.is_failure)
         elif not names:

@@ -24,7 +24,7 @@ WARNED = ("!", "yellow")
 @json_option
 @debug_option
 def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> int:
-    """Check suite files, or every suite in a folder. Reports all problems at once; imports and starts nothing."""
+    """Check suite files, or every suite in a folder. Report all problems at once; import and run nothing."""
     from evalharness.actions.validate_suites import validate_suites
     from evalharness.harness import MEMORY, Harness
 

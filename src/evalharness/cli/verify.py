@@ -21,7 +21,7 @@ def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str
     for word in written:
         name, _, number = word.rpartition("=")
         if not number.isdecimal() or not 1 <= int(number) <= MOST_TASKS:
-            raise click.BadParameter(f"'{word}' must be a number of tasks, or NAME=NUMBER: 114, or retail=114")
+            raise click.BadParameter(f"must be a number of tasks or NAME=NUMBER (114, retail=114), not '{word}'")
         tasks[name.strip()] = int(number)
     return tasks
 
@@ -33,21 +33,21 @@ def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str
     multiple=True,
     metavar="[NAME=]N",
     callback=_tasks,
-    help="Of a table of pass^k: how many tasks a row, or each row, has.",
+    help="For a table of pass^k: number of tasks in every row, or in the row NAME.",
 )
 @option(
     "--trials",
     type=Integer(1, MOST_TRIALS),
     metavar="N",
-    help="Of a table of pass^k: how many trials a task had.",
+    help="For a table of pass^k: number of trials per task.",
 )
 @store_option
 @json_option
 @debug_option
 def command(what: str, **flags: Any) -> int:
-    """Recalculate every figure of a report from its trials; exit code 1 if one differs.
+    """Recalculate and check a report: every figure, from its trials. Exit code 1 if one differs.
 
-    RUN (an id or a name) is checked in the store. FILE is a JSON report, with its trials or without, or somebody's
+    RUN (an id or a name) is checked in the store. FILE is a JSON report, with or without its trials, or a published
     table of pass^1 … pass^n (JSON or CSV), which is checked by arithmetic: can complete trials give these figures?
     """
     from evalharness.actions.verify_report import verify_any
@@ -59,7 +59,7 @@ def command(what: str, **flags: Any) -> int:
     with Harness.open(flags["store"], to_read=True) as harness:
         found = harness.call(verify_any, what, flags["tasks"], flags["trials"])
         for flag in [flag for flag in ("tasks", "trials") if flags[flag] and found.reports]:
-            print(f"note: --{flag} is for tables of pass^k and does nothing here", file=sys.stderr)
+            print(f"note: --{flag} is for tables of pass^k and has no effect here", file=sys.stderr)
         redact = harness.redact
         if flags["as_json"]:
             document: dict[str, Any] = {"verified": [with_texts(verified) for verified in found.reports]}

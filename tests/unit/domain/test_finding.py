@@ -27,9 +27,9 @@ TOLD = Told(
 
 def test_what_is_written_contains_the_text_and_is_read_back_as_it_was() -> None:
     written = with_texts(TOLD)
-    assert written["why"]["text"] == "1 of 3 trials still to be done; every case was skipped"
+    assert written["why"]["text"] == "1 of 3 trials not run yet; every case was skipped"
     assert set(written["why"]) == {"code", "params", "severity", "text"}
-    assert written["notes"][0]["params"]["why"]["text"] == "1 of 3 trials still to be done", "quoted text has one, too"
+    assert written["notes"][0]["params"]["why"]["text"] == "1 of 3 trials not run yet", "quoted text has one, too"
     assert Told.model_validate(written) == TOLD
 
 

@@ -205,7 +205,7 @@ def test_calls_that_were_broken_off_are_reported() -> None:
         purse.end("m", 0.001, 5, broken_off=True)
 
     asyncio.run(run())
-    assert "1 request without a whole reply" in " ".join(map(say, purse.notes))
+    assert "1 request without a complete reply" in " ".join(map(say, purse.notes))
 
 
 def test_a_server_that_is_down_is_not_asked_one_by_one() -> None:

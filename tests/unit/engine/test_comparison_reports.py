@@ -180,9 +180,9 @@ class TestSize:
         found = compared(old, new)
         assert found.verdict == "INCONCLUSIVE"
         assert say(found.why) == (
-            "too small to ever show a loss: with 5 cases × 1 trial even a drop to 0 % would come up in "
-            "31 of 1,000 runs by chance, in 62 of 1,000 for one of all the figures that are checked, "
-            "and the limit is 50 of 1,000; the pass rate is 100 points lower than before (100 % → 0 %); "
+            "too small to ever show a loss: with 5 cases × 1 trial, even a drop to 0 % would come up in "
+            "31 of 1,000 runs by chance, in 62 of 1,000 for any of the figures checked; "
+            "the limit is 50 of 1,000; the pass rate is 100 points lower than before (100 % → 0 %); "
             "the score is 50 points lower than before (50 % → 0 %): INCONCLUSIVE"
         )
         assert {d.detectable for d in found.differences.values()} == {None}
@@ -277,9 +277,7 @@ class TestMetrics:
         assert alone.verdict == "REGRESSION"
         assert both.differences["pass_rate"].p_adjusted == pytest.approx(2 / 32)
         assert both.verdict != "REGRESSION"
-        assert "in 62 of 1,000 runs for one of all the figures that are checked" in say(
-            both.differences["pass_rate"].why
-        )
+        assert "in 62 of 1,000 runs for any of the figures checked" in say(both.differences["pass_rate"].why)
 
     def test_a_metric_without_figures_cannot_be_gated(self) -> None:
         with pytest.raises(UsageError, match="cost cannot be compared: no case has a cost above 0, known for all its"):
@@ -312,7 +310,7 @@ class TestCriticalCases:
         assert say(found.why) == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
             "with 3 cases × 1 trial even a drop to 0 % would come up in 12 of 100 runs by chance, "
-            "and the limit is 5 of 100; the pass rate is 0.99 points lower than before (100 % → 99.01 %): NO REGRESSION"
+            "the limit is 5 of 100; the pass rate is 0.99 points lower than before (100 % → 99.01 %): NO REGRESSION"
         )
         assert say(found.settle) == (
             "for the critical cases, twice as many trials per case in both runs (2, now 1) "
@@ -552,7 +550,7 @@ class TestClusters:
 
         assert broken(5).verdict == "REGRESSION"
         assert say(broken(4).why).startswith(
-            "too small to ever show a loss: with 20 cases × 1 trial in 4 clusters even"
+            "too small to ever show a loss: with 20 cases × 1 trial in 4 clusters, even"
         )
 
     def test_so_few_clusters_show_only_what_moves_enough_of_them(self) -> None:
@@ -598,7 +596,7 @@ class TestNotes:
         )
         [note] = noted(compare(old, new, RULE))
         assert note.startswith("both runs were allowed to stop early")
-        assert note.endswith("; their own verdicts stand by themselves")
+        assert note.endswith("; their own verdicts are not affected")
 
     def test_later_answers_do_not_count(self) -> None:
         """With retry_failed, a case's score is its last answer's, while its passes are those of first answers."""
@@ -607,7 +605,7 @@ class TestNotes:
         found = compare(old, new, RULE)
         assert (set(found.differences), found.cases) == ({"pass_rate"}, ())
         assert any(
-            note.startswith("with retry_failed, first answers are compared") for note in tuple(map(say, found.notes))
+            note.startswith("with retry_failed, only first answers are compared") for note in tuple(map(say, found.notes))
         )
         with pytest.raises(UsageError, match="score cannot be compared: with retry_failed"):
             compare(old, new, RegressionRule(metrics=("score",)))

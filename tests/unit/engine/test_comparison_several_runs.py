@@ -95,9 +95,9 @@ class TestNoiseBetweenRuns:
 
     def test_it_says_so_and_that_more_of_the_same_would_not_help(self) -> None:
         found = compared(self.noisy(4, 0, 4, 0, 4), report(*alike(20, 5, 2), *alike(20, 5, 3, first=20)))
-        assert "more cases or trials alone do not: the 5 runs of the baseline differ too much" in say(found.settle)
+        assert "more cases or trials are not enough: the 5 baseline runs differ too much" in say(found.settle)
         [note] = [say(note) for note in found.notes if note.code == "comparison.runs_vary"]
-        assert note.startswith("pass rates of the 5 runs of the baseline differ by 11 points (standard deviation): ")
+        assert note.startswith("the pass rates of the 5 baseline runs differ by 11 points (standard deviation): ")
 
     def test_where_trials_explain_the_spread_more_of_the_same_does_help(self) -> None:
         """Every run has the same pass rate overall, except for single trials."""
@@ -114,7 +114,7 @@ class TestNoiseBetweenRuns:
         found = compared(self.noisy(4, 0)[:number], report(*alike(40, 5, 2)))
         assert "Student's t of one run" not in found.differences["pass_rate"].method
         [note] = [say(note) for note in found.notes if note.code == "comparison.trials_assumed_independent"]
-        assert note.startswith("trials are taken as independent given their case: what a whole run shares")
+        assert note.startswith("the trials of a case are assumed to be independent: effects on a whole run")
 
     def test_runs_that_agree_leave_it_to_the_test_over_cases(self) -> None:
         olds = runs(*[alike(20, 4, 4)] * 3)

@@ -47,9 +47,9 @@ def test_a_run_that_answers_sooner() -> None:
 
 def test_the_same_steps_with_another_answer() -> None:
     assert first_divergence(calling("open"), calling("open", output="undone")) == (
-        'same steps, other answer: "done" before, now "undone"'
+        'same steps, different answer: "done" before, now "undone"'
     )
-    assert first_divergence(Transcript(output=4), Transcript(output=5)) == 'other answer: "4" before, now "5"'
+    assert first_divergence(Transcript(output=4), Transcript(output=5)) == 'different answer: "4" before, now "5"'
 
 
 def test_equal_transcripts_do_not_part() -> None:
@@ -117,7 +117,7 @@ def test_a_short_word_beside_a_long_one() -> None:
 
 def test_the_word_answer_within_an_answer_is_shown() -> None:
     told = first_divergence(Transcript(output="my answer is 4"), Transcript(output="my answer is 5"))
-    assert told == 'other answer: "my answer is 4" before, now "my answer is 5"'
+    assert told == 'different answer: "my answer is 4" before, now "my answer is 5"'
 
 
 def test_strange_messages_are_not_a_reason_to_fail() -> None:

@@ -156,7 +156,7 @@ def test_a_group_without_cases_asks_for_no_trials() -> None:
         check_trials(gate, critical, "evals/config/thresholds.yaml")
     result = judged(gate.model_dump(), {"a": P})
     assert tuple(map(say, result.notes)) == (
-        "no case of criticality critical counts here, so its thresholds were not checked",
+        "no counted case has criticality critical, so its thresholds were not checked",
     )
 
 
@@ -184,9 +184,7 @@ def test_thresholds_of_categories_and_criticalities() -> None:
         "pass_rate category capability": (0.0, False),
         "pass_rate criticality critical": (1.0, True),
     }
-    assert tuple(map(say, result.notes)) == (
-        "no case of category none counts here, so its thresholds were not checked",
-    )
+    assert tuple(map(say, result.notes)) == ("no counted case has category none, so its thresholds were not checked",)
     assert say(result.checks[0].text).startswith("pass rate of category strings 50 %, 60 % needed")
     assert say(result.checks[2].text).startswith("pass rate of critical cases 100 %")
 
@@ -291,14 +289,14 @@ def test_the_last_bit_of_a_sum_does_not_bring_it_below_its_limit() -> None:
 def test_a_limit_on_what_was_not_measured_cannot_be_judged(key: str) -> None:
     result = judged({key: 5}, {"a": P})
     assert (result.verdict, result.exit_code) == ("INVALID", 2)
-    assert "no trial said what it cost" in say(only(result).text)
+    assert "no trial reported its cost" in say(only(result).text)
 
 
 @pytest.mark.parametrize("key", ["max_cost_usd", "max_cost_usd_per_trial", "max_latency_s", "max_median_latency_s"])
 def test_a_limit_stays_open_while_grades_are_outstanding(key: str) -> None:
     nothing_yet = judged({key: 5}, {"a": A, "b": A})
     assert (nothing_yet.verdict, nothing_yet.exit_code) == ("INCONCLUSIVE", 4), say(only(nothing_yet).text)
-    assert say(only(nothing_yet).text).endswith("2 trials still to be graded")
+    assert say(only(nothing_yet).text).endswith("2 trials not graded yet")
     half = judged({key: 5}, {"a": A, "b": P}, cost_usd=1.0)
     told = "PASSED" if key == "max_cost_usd" else "INCONCLUSIVE"
     assert half.verdict == told, "the cost of the whole run is known"
@@ -321,9 +319,9 @@ def test_of_equal_cases_a_limit_names_the_one_that_the_recommendation_names(key:
 
 def test_a_value_never_reads_as_if_it_were_within_its_limit() -> None:
     over = only(judged({"max_latency_s": 0.1002}, {"a": P}, duration_s=0.1004))
-    assert (over.passed, say(over.text)) == (False, "slowest trial (a) 0.1004 s, less than 0.1002 s needed")
+    assert (over.passed, say(over.text)) == (False, "slowest trial (a) 0.1004 s, must be below 0.1002 s")
     within = only(judged({"max_cost_usd": 0.00998}, {"a": P}, cost_usd=0.00996))
-    assert (within.passed, say(within.text)) == (True, "cost $0.00996, less than $0.00998 needed")
+    assert (within.passed, say(within.text)) == (True, "cost $0.00996, must be below $0.00998")
 
 
 def test_what_trials_cost_that_were_given_up_is_reported_as_missing() -> None:
@@ -331,7 +329,7 @@ def test_what_trials_cost_that_were_given_up_is_reported_as_missing() -> None:
     given_up = Outcome("a", 1, S, S, None, "decided", 0.0, None, None, None, "[]", cause="given_up")
     measured = count_trials(suite, 2, [Outcome("a", 0, P, P, 1.0, "", 0.1, 0.4, None, None, "[]"), given_up])
     result = judge_gate(Gate(max_cost_usd=1), suite, 2, measured, comparison=None, today=TODAY)
-    assert say(only(result).text) == "cost (without 1 trial begun and given up) $0.4000, less than $1 needed"
+    assert say(only(result).text) == "cost (without 1 abandoned trial) $0.4000, must be below $1"
 
 
 def test_a_cost_that_only_some_trials_report() -> None:
@@ -343,9 +341,9 @@ def test_a_cost_that_only_some_trials_report() -> None:
         gate = Gate(max_cost_usd=limit)
         return judge_gate(gate, suite, 2, measured, comparison=None, today=TODAY)
 
-    assert "1 judged trial did not say what it cost" in say(only(result(1)).text)
+    assert "1 judged trial did not report its cost" in say(only(result(1)).text)
     assert (result(1).exit_code, result(0.3).exit_code) == (2, 1), "the known part may already be too much"
-    assert say(only(result(0.3)).text) == "cost $0.4000 (1 judged trial did not say), less than $0.3 needed"
+    assert say(only(result(0.3)).text) == "cost $0.4000 (1 judged trial reported none), must be below $0.3"
 
 
 def quarantine(case: str, expires: str) -> dict[str, Any]:
@@ -367,7 +365,7 @@ def test_a_quarantine_ends_and_may_have_no_owner() -> None:
     assert "expired on 2026-11-15, so it counts again: b" in say(expired.notes[0])
     unknown = judged(quarantine("nobody", "2027-01-01"), {"a": P})
     assert (unknown.exit_code, unknown.quarantined) == (0, ())
-    assert tuple(map(say, unknown.notes)) == ("quarantine names nobody, which is no case of this run",)
+    assert tuple(map(say, unknown.notes)) == ("quarantine names nobody, which is not a case of this run",)
 
 
 def compared(verdict: Any, *changes: CaseChange, **more: Any) -> Comparison:
@@ -411,12 +409,12 @@ def test_what_was_left_out_of_the_comparison_is_reported_by_its_checks() -> None
 def test_strict_flips_reports_how_often_it_gives_false_alarms() -> None:
     quiet = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.13, 0.42)))
     assert quiet.exit_code == 0
-    assert "(one would in 13 to 42 of 100 runs if nothing had changed)" in say(only(quiet).text)
+    assert "(false alarm in 13 to 42 of 100 runs)" in say(only(quiet).text)
     loud = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", change("x", 4, 3)))
     assert (loud.exit_code, only(loud).cases) == (1, ("x",))
     vague = judged({"strict_flips": True}, {"a": P}, comparison=compared("INCONCLUSIVE", flip_alarm=(0.001, 0.999)))
     assert "is not known" in say(only(vague).text), "from never to always proves nothing"
-    unknown = "(how often one would if nothing had changed is not known)"
+    unknown = "(the false-alarm rate is not known)"
     assert say(only(loud).text) == f"no case that always passed may fail now {unknown}: x did"
 
 

@@ -64,7 +64,7 @@ def test_judged_trials_without_a_figure_may_hide_a_loss(metric: str, name: str) 
     rule = RegressionRule(metrics=(metric,))
     assert compare(same, same, rule).verdict == "NO REGRESSION"
     found = compare(same, lacking, rule)
-    assert found.verdict == "INCONCLUSIVE" and say(found.why).startswith("30 judged trials of the two runs without a")
+    assert found.verdict == "INCONCLUSIVE" and say(found.why).startswith("30 judged trials of the two runs have no")
     assert say(found.settle) == f"all judged trials of both runs need a {metric}"
 
 
@@ -161,7 +161,7 @@ def test_more_cases_rule_a_loss_out_only_where_no_trial_lacks_its_score() -> Non
     few = report(*(case(f"c{n}", 4, 4, score=0.9) for n in range(8)))
     new = few.model_copy(update={"measurements": {"score": Measurement(value=0.9, lacking=1)}})
     found = compare(few, new, RegressionRule(metrics=("score",)))
-    assert say(found.settle).endswith("would show NO REGRESSION, if nothing else changes and no trial lacks its score")
+    assert say(found.settle).endswith("would show NO REGRESSION, if nothing else changes and every trial has a score")
 
 
 def test_a_score_that_no_run_shares_reports_no_figure_and_costs_no_power() -> None:

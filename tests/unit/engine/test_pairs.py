@@ -32,7 +32,7 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
     found = compare(old, new, RegressionRule())
     assert found.n_cases == 2
     assert tuple(map(say, found.notes))[:-1] == (
-        "one case matched by name alone: one of the reports does not tell whether the case was changed since",
+        "one case matched by name only: one of the reports does not say whether the case has changed",
     )
 
 
@@ -76,7 +76,7 @@ def test_a_change_of_judge_is_not_reported_as_a_change_of_the_question() -> None
     old, new = (
         each.model_copy(update={"judging": (Judging(model=name),)}) for each, name in zip(judges, "AB", strict=True)
     )
-    told = "1 of 1 changed cases ask the same and are graded in another way: judged by A before, by B now"
+    told = "1 of 1 changed cases ask the same question but are graded differently: judged by A before, by B now"
     assert tuple(map(say, compare(old, new, RegressionRule()).notes))[:-1] == (told,)
 
 

@@ -104,7 +104,7 @@ class TestLimits:
             ("spend cap", 0.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
             ("time limit", 0.0, "c took the longest, 10.000 s in all: ", ("c", "b", "a")),
             ("max_cost_usd", 1.0, "b cost the most, $0.8000: ", ("b", "c", "a")),
-            ("max_cost_usd_per_trial", 0.3, "b has the dearest trial, $0.5000: ", ("b", "c")),
+            ("max_cost_usd_per_trial", 0.3, "b has the most expensive trial, $0.5000: ", ("b", "c")),
             ("max_latency_s", 6.5, "b has the slowest trial, 7.000 s: ", ("b",)),
             ("max_median_latency_s", 3.0, "c is the slowest, 5.000 s a trial: ", ("c", "b")),
         ],
@@ -127,7 +127,7 @@ class TestLimits:
     def test_that_all_share_alike_name_them_all_whatever_they_are_called(self) -> None:
         cases = [row(str(number), 0, P, cost_usd=0.5) for number in range(1, 13)]
         [found] = recommend_limits({"spend cap": 0.0}, tallied(*cases))
-        assert say(found.finding).startswith("12 cases come to the same")
+        assert say(found.finding).startswith("12 cases use about the same")
         assert len(found.cases) == 12
 
     def test_of_the_whole_run_add_up_what_trials_reported_and_nothing_else(self) -> None:
@@ -152,7 +152,7 @@ def test_failures_that_look_alike_are_reported_as_one() -> None:
         row("d", 0, F, reason="exact: expected '7', got '1'"),
     )
     assert found == [
-        ("2 cases fail alike, so one cause may explain them all: ValueError: no digit at line 12", ("a", "b"))
+        ("2 cases fail in the same way, so they may have one cause: ValueError: no digit at line 12", ("a", "b"))
     ]
 
 
@@ -162,7 +162,7 @@ def test_a_case_that_never_passes_is_distinguished_from_one_that_sometimes_does(
         *(row("often", index, state, reason="") for index, state in enumerate((P, P, F))),
         trials=3,
     )
-    assert never[0].startswith("1 case fails in every trial: look at it before any flaky one")
+    assert never[0].startswith("1 case fails in every trial: look at it before the flaky ones")
     assert never[1] == ("never",)
     assert sometimes[0].startswith("1 case passes only sometimes (2 of 3 trials of often passed)")
     assert sometimes[1] == ("often",)
@@ -173,7 +173,7 @@ def test_what_passed_in_an_earlier_run_is_nothing_that_the_target_cannot_do() ->
     earlier = [{"never": (2, 0)}, {"was fine": (2, 1), "never": (2, 0)}]
     never, no_more = recall_passes([found for found in advice if found.kind == "never"], earlier)
     assert (say(never.finding).startswith("1 case fails in every trial: look at it"), never.cases) == (True, ("never",))
-    assert say(no_more.finding).startswith("1 case fails in every trial of this run but passed in earlier ones")
+    assert say(no_more.finding).startswith("1 case fails in every trial of this run but passed in earlier runs")
     assert (no_more.kind, no_more.cases) == ("flaky", ("was fine",))
     assert list(recall_passes(advice, [])) == list(advice)
 
@@ -201,7 +201,7 @@ class TestQuarantine:
         [found] = recommend_quarantine(self.FLAKY, gate, date(2027, 1, 1))
         assert isinstance(found, Recommendation)
         assert found.cases == ("a",)
-        assert say(found.finding).startswith("1 flaky case counts in the gate, which chance may then decide")
+        assert say(found.finding).startswith("1 flaky case counts in the gate, so chance may decide it")
 
     def test_is_not_suggested_without_a_gate_or_flaky_cases(self) -> None:
         assert list(recommend_quarantine(self.FLAKY, None, TODAY)) == []

@@ -93,7 +93,7 @@ class TestFloor:
         assert heard(stopping, [*["passed"] * 3, "awaiting", *["passed"] * 116]) == 0
         result = stopping.result()
         assert (result.decision, result.trials_used, result.floor_met) == ("UNDECIDED", 3, None)
-        assert f"{stopping.order[3][0]} comes next and still awaits its grade" in say(result.why)
+        assert f"{stopping.order[3][0]} comes next and is not graded yet" in say(result.why)
 
     def test_one_in_quarantine_may_wait(self) -> None:
         first = planned_order(CASES, 3, 7)[0][0]
@@ -117,10 +117,10 @@ class TestFloor:
     @pytest.mark.parametrize(
         ("passed", "failed", "decision", "told"),
         [
-            (0, 3, "FAILED", "all trials are done, 0 of 3 passed (0 %), fewer than the 90 % asked for"),
-            (8, 2, "FAILED", "8 of 10 passed (80 %), fewer than the 90 % asked for; with so few trials that may be ch"),
-            (9, 1, "UNDECIDED", "the pass rate may be 90 %, and may be 80 %"),
-            (3, 0, "UNDECIDED", "the pass rate may be 90 %, and may be 80 %"),
+            (0, 3, "FAILED", "all trials are done, 0 of 3 passed (0 %), less than the 90 % required"),
+            (8, 2, "FAILED", "8 of 10 passed (80 %), less than the 90 % required; with so few trials that may be ch"),
+            (9, 1, "UNDECIDED", "the pass rate could be 90 % as well as 80 %"),
+            (3, 0, "UNDECIDED", "the pass rate could be 90 % as well as 80 %"),
         ],
     )
     def test_at_the_cap_a_count_below_the_floor_fails(self, passed: int, failed: int, decision: str, told: str) -> None:
@@ -138,7 +138,7 @@ class TestFloor:
         assert (result.decision, result.trials_used) == ("PASSED", 120)
         assert result.low is not None
         assert result.low > 0.9
-        assert say(result.why).endswith("120 of 120 passed (100 %), more than the 90 % asked for")
+        assert say(result.why).endswith("120 of 120 passed (100 %), more than the 90 % required")
 
     def test_while_grades_are_outstanding_or_trials_are_left_the_count_decides_nothing(self) -> None:
         order = planned_order(CASES[:3], 1, 7)

@@ -215,7 +215,7 @@ class TestWithoutTrials:
         report, rows = reported({**states, "c": [P, P]}, gate=gate, unscored=missing)
         assert report.gate is not None
         assert (report.gate.verdict, report.gate.checks[0].computable) == ("INVALID", False)
-        assert say(report.gate.checks[0].text).endswith("but 3 of 6 judged trials have no score, or lack a grade in it")
+        assert say(report.gate.checks[0].text).endswith("but 3 of 6 judged trials have no complete score")
         assert "the score leaves out 3 of 6 judged trials, which have none" in map(say, report.notes)
         assert verify_cases(report).mismatches == () == verify_report(report, rows).mismatches
         for enough, verdict in ((0.5, "PASSED"), (0.9, "FAILED")):
@@ -225,7 +225,7 @@ class TestWithoutTrials:
     def test_a_single_trial_without_a_score_is_reported_in_the_singular(self) -> None:
         report, _ = reported({"a": [P, P]}, gate={"thresholds": {"score": 0.8}}, unscored={("a", 1)})
         assert report.gate is not None
-        assert say(report.gate.checks[0].text).endswith("but 1 of 2 judged trials has no score, or lacks a grade in it")
+        assert say(report.gate.checks[0].text).endswith("but 1 of 2 judged trials has no complete score")
 
     @pytest.mark.parametrize("gate", [{"max_latency_s": 5}, {"each_case": 2}], ids=str)
     def test_trials_to_be_graded_are_distinguished_from_skipped_ones(self, gate: Any) -> None:

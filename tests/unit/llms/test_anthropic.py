@@ -157,7 +157,7 @@ async def test_a_seed_is_left_out_and_thrown_away_replies_are_paid_for() -> None
             await posting.close()
     assert found.text == "hi"
     assert used == [Usage(input_tokens=7, output_tokens=1)]
-    assert [say(note) for note in notes] == ["anthropic/m takes no seed: it was left out"]
+    assert [say(note) for note in notes] == ["anthropic/m does not accept seed, so it was left out"]
 
 
 @pytest.mark.parametrize(

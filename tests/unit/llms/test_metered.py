@@ -74,7 +74,7 @@ def broken_off(llm: Stumbling) -> RunBudget:
 def test_a_call_that_is_broken_off_is_charged_a_guess_of_its_input_and_reported() -> None:
     purse = broken_off(Silent())
     assert (purse.cost_usd, purse.tokens) == (0.002, 2)
-    assert "1 request without a whole reply" in " ".join(map(say, purse.notes))
+    assert "1 request without a complete reply" in " ".join(map(say, purse.notes))
 
 
 def test_a_call_that_was_kept_waiting_costs_nothing() -> None:

@@ -264,8 +264,8 @@ def test_parameters_a_model_does_not_have_are_left_out_from_then_on() -> None:
     talk(answer, request, request, note=notes.append)
     assert len(bodies) == 5
     assert [say(note) for note in notes] == [
-        "openai/m takes no temperature: it was left out",
-        "openai/m takes no seed: it was left out",
+        "openai/m does not accept temperature, so it was left out",
+        "openai/m does not accept seed, so it was left out",
     ], "the token limit has another name"
     assert set(bodies[-1]) == {"model", "messages", "max_completion_tokens"}
     assert bodies[-1]["max_completion_tokens"] == 5

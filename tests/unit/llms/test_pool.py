@@ -244,7 +244,7 @@ async def test_what_a_model_was_not_asked_is_noted_once(tmp_path: Path) -> None:
             found = await use(models)
         finally:
             await models.close()
-    assert [say(note) for note in found] == ["anthropic/m takes no seed: it was left out"]
+    assert [say(note) for note in found] == ["anthropic/m does not accept seed, so it was left out"]
 
 
 async def test_that_a_model_takes_no_temperature_is_known_once_it_was_asked(tmp_path: Path) -> None:

@@ -324,7 +324,7 @@ class TestBaselineLine:
 def test_a_time_that_counts_as_worse_is_said_to_vary_between_runs() -> None:
     old = report(*(case(f"c{n}", 4, 4, duration_s=1.0 + n / 10) for n in range(12)))
     new = report(*(case(f"c{n}", 4, 4, duration_s=1.5 + n / 10) for n in range(12)))
-    told = "note     latency also differs between runs of the same target"
+    told = "note     latency also varies between runs of the same target"
 
     def warned(found: Comparison) -> bool:
         return any(each.startswith(told) for each in shown(found))

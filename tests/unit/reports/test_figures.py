@@ -105,7 +105,7 @@ def test_cases_without_any_weight_are_said_to_have_none() -> None:
     assert {name: report.metrics[name] for name in names} == dict.fromkeys(names)
     assert (report.summary.pass_rate, report.summary.case_pass_rate) == (None, 0.5)
     found = {line.label: line for line in figures(report, verbose=True)}
-    assert found["pass rate"].text == "none: every judged case weighs 0"
+    assert found["pass rate"].text == "none: every judged case has weight 0"
 
 
 def test_several_tries() -> None:

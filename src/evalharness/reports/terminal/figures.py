@@ -59,7 +59,7 @@ def _pass_rate(report: Report, *, verbose: bool) -> Iterator[FigureLine]:
     rate = report.measurements.get("pass_rate")
     if rate is None:
         trials = report.summary.trials
-        why = "every judged case weighs 0" if trials.passed + trials.failed else "no trial was judged"
+        why = "every judged case has weight 0" if trials.passed + trials.failed else "no trial was judged"
         yield FigureLine("pass rate", f"none: {why}")
         return
     value = with_interval(rate)[0]
@@ -199,7 +199,7 @@ def _unknown(report: Report, k: int) -> str:
     """Why there is no pass@k: by how many of the cases that count."""
     counted = [case for case in report.cases if case.weight > 0 and case.state != "skipped"]
     if report.cases and not counted:
-        return "every case weighs 0"
+        return "every case has weight 0"
     short = sum(case.trials < k for case in counted)
     if not short:  # a report without its cases
         return "a case has too few judged trials"

@@ -95,8 +95,8 @@ def no_regression(
 
 
 def loss_may_be_hidden(metric: str, lacking: int, moved: str) -> str:
-    whole = "cost" if metric == "cost" else "whole score"
-    return f"{count(lacking, 'judged trial')} of the two runs without a {whole} may hide a loss; {moved}"
+    whole = "cost" if metric == "cost" else "complete score"
+    return f"{count(lacking, 'judged trial')} of the two runs have no {whole} and may hide a loss; {moved}"
 
 
 def _left_open(possible: float | None, unit: str) -> str:
@@ -109,7 +109,7 @@ def accepted(moved: str, unit: str, accepted: float, possible: float | None) -> 
 
 
 def loss_not_ruled_out(moved: str, unit: str, possible: float | None) -> str:
-    return f"{moved}, but {_left_open(possible, unit) or 'there are too few cases to rule a loss out'}"
+    return f"{moved}, but {_left_open(possible, unit) or 'there are too few cases to rule out a loss'}"
 
 
 def may_be_chance(moved: str, chance: Mapping[str, Any], p_adjusted: float | None) -> str:
@@ -117,7 +117,7 @@ def may_be_chance(moved: str, chance: Mapping[str, Any], p_adjusted: float | Non
     if p_adjusted is None:
         return f"{start}: {by_chance(chance)}"
     alone, together = chances(chance["p"], p_adjusted)
-    of_all = f"in {together} runs for one of all the figures that are checked"
+    of_all = f"in {together} runs for any of the figures checked"
     return f"{start}: {_would_come_up(chance, alone)}, and {of_all}"
 
 
@@ -128,8 +128,8 @@ def worst_possible(
     size += f" in {count(clusters, 'cluster')}" if clusters is not None else ""
     worst = "the worst result possible" if metric in _OF_CASES else "a drop to 0 %"
     least, together, limit = chances(p, p_adjusted or p, alpha)
-    of_all = f", in {together} for one of all the figures that are checked" if together != least else ""
-    return f"with {size} even {worst} would come up in {least} runs by chance{of_all}, and the limit is {limit}"
+    of_all = f", in {together} for any of the figures checked" if together != least else ""
+    return f"with {size}, even {worst} would come up in {least} runs by chance{of_all}; the limit is {limit}"
 
 
 def critical_lost_all(cases: Sequence[str], number: int, worst: str) -> str:
@@ -154,24 +154,24 @@ def left_out_text(changed: int, removed: int, unjudged: int, added: int, compare
 
 def by_name_alone(cases: int) -> str:
     number = "one case" if cases == 1 else f"{cases:,} cases"
-    return f"{number} matched by name alone: one of the reports does not tell whether the case was changed since"
+    return f"{number} matched by name only: one of the reports does not say whether the case has changed"
 
 
 def by_weight(weightless: int) -> str:
-    out = f"; {count(weightless, 'case')} of weight 0 {'is' if weightless == 1 else 'are'} in neither"
-    return f"pass rate and score are means over cases by their weight{out if weightless else ''}"
+    out = f"; {count(weightless, 'case')} with weight 0 {'does' if weightless == 1 else 'do'} not count"
+    return f"pass rate and score are weighted means over cases{out if weightless else ''}"
 
 
 def stopped_early(runs: Sequence[str]) -> str:
     who = f"{runs[0]} was" if len(runs) == 1 else "both runs were"
-    verdicts = "its own verdict stands by itself" if len(runs) == 1 else "their own verdicts stand by themselves"
-    return f"{who} allowed to stop early, so these chances are rough; {verdicts}"
+    verdicts = "its own verdict is not affected" if len(runs) == 1 else "their own verdicts are not affected"
+    return f"{who} allowed to stop early, so these chances are approximate; {verdicts}"
 
 
 def between_runs(metric: str) -> str:
     return (
-        f"{metric} also differs between runs of the same target ({_BETWEEN_RUNS[metric]}), which no test over cases "
-        "can see: run both sides at the same time before believing it"
+        f"{metric} also varies between runs of the same target ({_BETWEEN_RUNS[metric]}), which a test over cases "
+        "cannot see: run both sides at the same time to be sure"
     )
 
 
@@ -179,10 +179,10 @@ def runs_vary(runs: int, sd: float, cases: int, left_out: int, compared: int) ->
     apart = f"; {count(left_out, 'run')} with too few of these cases left out" if left_out else ""
     over = f" on the {cases:,} of {compared:,} cases that all of them have{apart}" if cases < compared else apart
     if not sd:
-        return f"pass rates of the {runs:,} runs of the baseline are equal{over}: the test over cases decides alone"
+        return f"the {runs:,} baseline runs have equal pass rates{over}, so only the test over cases decides"
     return (
-        f"pass rates of the {runs:,} runs of the baseline differ by {points(sd)} (standard deviation){over}: test and "
-        "interval allow for that, so a drop must be larger to show than if trials alone varied"
+        f"the pass rates of the {runs:,} baseline runs differ by {points(sd)} (standard deviation){over}: test and "
+        "interval allow for that, so only a larger drop can be detected"
     )
 
 
@@ -193,7 +193,7 @@ def missing_in_cases(metric: str, in_all_trials: bool) -> str:
 
 def accepted_loss(unit: str, accepted: float, margin: float) -> str:
     within = f"the loss is within what is accepted ({size_of(accepted, unit)})"
-    return f"nothing: {within}, but not below the margin ({size_of(margin, unit)})"
+    return f"nothing can: {within}, but not below the margin ({size_of(margin, unit)})"
 
 
 def more_trials(times: int, now: int | None) -> str:
@@ -205,7 +205,7 @@ def more_trials(times: int, now: int | None) -> str:
 def _meaning(verdict: str, lacks: str | None, unit: str) -> str:
     loss = f"the {'rise' if unit == 'ratio' else 'drop'} stays the same"
     text = f"would show {verdict}, if {loss if verdict == 'REGRESSION' else 'nothing else changes'}"
-    return f"{text} and no trial lacks its {lacks}" if lacks else text
+    return f"{text} and every trial has a {lacks}" if lacks else text
 
 
 def more_cases(cases: int, now: int, verdict: str, lacks: str | None, unit: str = "points") -> str:
@@ -250,51 +250,51 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "comparison.refused": lambda message, hint: f"{message}; {hint}" if hint else message,
         "comparison.two_suites": "these are runs of different suites: {old} and {new}",
         "comparison.first_answers": (
-            "with retry_failed, first answers are compared, whatever later ones a run's own pass rate counts; "
-            "scores are left out, since only those of the last answers are kept"
+            "with retry_failed, only first answers are compared, although a run's own pass rate counts later ones; "
+            "scores are left out, because only those of the last answers are stored"
         ),
         "comparison.regraded": lambda regraded, changed, before, now: (
-            f"{regraded:,} of {changed:,} changed cases ask the same and are graded in another way: "
+            f"{regraded:,} of {changed:,} changed cases ask the same question but are graded differently: "
             f"{other_grading(before, now)}"
         ),
         "comparison.by_name_alone": by_name_alone,
         "comparison.quarantined": lambda cases: f"left out, because quarantined: {', '.join(cases)}",
         "comparison.by_weight": by_weight,
-        "comparison.no_costs": "costs cannot be compared: no case tells one above 0 in all judged trials of both runs",
+        "comparison.no_costs": "costs cannot be compared: no case has a cost above 0 in all judged trials of both runs",
         "comparison.stopped_early": stopped_early,
         "comparison.broken_run": lambda which, verdict, why: f"the {which} run is {verdict}: {why or ''}",
         "comparison.between_runs": between_runs,
         "comparison.trials_assumed_independent": (
-            "trials are taken as independent given their case: what a whole run shares (load, a provider's other "
-            "version) is seen only against a baseline of {needed} runs or more (eval-harness baseline add RUN)"
+            "the trials of a case are assumed to be independent: effects on a whole run (load, a new model version) "
+            "show only against a baseline of {needed} or more runs (eval-harness baseline add RUN)"
         ),
         "comparison.no_case_in_all_runs": (
-            "no case was judged in all {runs:,} runs of the baseline, so how much runs vary is not known"
+            "no case was judged in all {runs:,} baseline runs, so how much runs vary is not known"
         ),
         "comparison.runs_vary": runs_vary,
         "comparison.same_run": (
-            "this is a run held against itself, so nothing can differ; name another run: eval-harness runs"
+            "this compares a run with itself, so nothing can differ; choose another run: eval-harness runs"
         ),
         "comparison.asked_at_once": lambda comparisons, wrong_of_100: (
-            f"each of {comparisons:,} comparisons is judged by itself: if nothing had changed, at least one would be "
-            f"called worse in up to {wrong_of_100} of 100 such rounds"
+            f"each of {comparisons:,} comparisons is judged separately: if nothing had changed, at least one would "
+            f"still be called worse in up to {wrong_of_100} of 100 such rounds"
         ),
         "settle.metric": lambda metric, how: f"for the {figure_label(metric)}, {how}",
         "settle.missing_in_cases": missing_in_cases,
         "settle.missing_in_trials": "all judged trials of both runs need a {metric}",
-        "settle.nothing_to_lose": "nothing: no trial passed before, so none can get worse",
+        "settle.nothing_to_lose": "nothing can: no trial passed before, so none can get worse",
         "settle.accepted": accepted_loss,
         "settle.more_trials": more_trials,
         "settle.more_cases": more_cases,
         "settle.more_clusters": more_clusters,
         "settle.runs_vary": (
-            "more cases or trials alone do not: the {runs:,} runs of the baseline differ too much among themselves; "
+            "more cases or trials are not enough: the {runs:,} baseline runs differ too much from each other; "
             "find out why, or add runs to the baseline"
         ),
         "settle.too_many_cases": "more than {most:,} cases like these (now {now:,}) would be needed",
         "divergence.step": "step {step}: {before} before, now {now}",
         "divergence.answer": lambda steps_before, before, now: (
-            f"{'same steps, ' if steps_before else ''}other answer: {before} before, now {now}"
+            f"{'same steps, ' if steps_before else ''}different answer: {before} before, now {now}"
         ),
         "divergence.unknown": divergence_unknown,
     }

@@ -14,7 +14,7 @@ from evalharness.stats.thresholds import reaches
 MOST_DECIMALS = 6
 _LIMITS = {
     "max_cost_usd": "cost",
-    "max_cost_usd_per_trial": "dearest trial",
+    "max_cost_usd_per_trial": "most expensive trial",
     "max_latency_s": "slowest trial",
     "max_median_latency_s": "median latency",
 }
@@ -33,8 +33,8 @@ def label_of(metric: str, kind: str, group: str) -> str:
 
 def threshold(metric: str, kind: str, group: str, figure: Mapping[str, Any], wanted: float, awaiting: int) -> str:
     reached = f"{_extra_digits(figure, wanted)}, {_exact(wanted)} % needed{_by_chance(figure, wanted)}"
-    due = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
-    return f"{label_of(metric, kind, group)} {reached}{due}"
+    pending = f"; {count(awaiting, 'case')} not graded yet" if awaiting else ""
+    return f"{label_of(metric, kind, group)} {reached}{pending}"
 
 
 def _by_chance(figure: Mapping[str, Any], wanted: float) -> str:
@@ -80,13 +80,13 @@ def score_uncertain(
     metric: str, kind: str, group: str, figure: Mapping[str, Any], lacking: int, judged: int, wanted: float
 ) -> str:
     of_all = f"{lacking:,} of {count(judged, 'judged trial')}"
-    lack = "has no score, or lacks a grade in it" if lacking == 1 else "have no score, or lack a grade in it"
-    unsure = f"{_extra_digits(figure, wanted)} of what was scored, but {of_all} {lack}"
+    lack = "has no complete score" if lacking == 1 else "have no complete score"
+    unsure = f"{_extra_digits(figure, wanted)} so far, but {of_all} {lack}"
     return f"{label_of(metric, kind, group)} cannot be judged: {unsure}"
 
 
 def not_graded_yet(metric: str, kind: str, group: str, awaiting: int) -> str:
-    return f"{label_of(metric, kind, group)} is not known yet: {count(awaiting, 'case')} still to be graded"
+    return f"{label_of(metric, kind, group)} is not known yet: {count(awaiting, 'case')} not graded yet"
 
 
 def each_case(passed: int, of: int, missed: Mapping[str, Any], undecided: Mapping[str, Any], skipped: int) -> str:
@@ -126,9 +126,9 @@ def _named(found: Mapping[str, Any]) -> str:
 def limit(limit: str, case: str, given_up: int, value: float, most: float, lacking: int) -> str:
     is_money = limit.startswith("max_cost")
     shown, wanted = beside_limit(value, most, 4 if is_money else 3)
-    unstated = f" ({count(lacking, 'judged trial')} did not say)" if lacking else ""
+    unstated = f" ({count(lacking, 'judged trial')} reported none)" if lacking else ""
     found, needed = (f"${shown}{unstated}", f"${wanted}") if is_money else (f"{shown} s", f"{wanted} s")
-    return f"{_limit_label(limit, case, given_up)} {found}, less than {needed} needed"
+    return f"{_limit_label(limit, case, given_up)} {found}, must be below {needed}"
 
 
 def limit_unknown(limit: str, case: str, given_up: int, why: str) -> str:
@@ -136,18 +136,18 @@ def limit_unknown(limit: str, case: str, given_up: int, why: str) -> str:
 
 
 def _limit_label(limit: str, case: str, given_up: int) -> str:
-    without = f" (without {count(given_up, 'trial')} begun and given up)" if given_up else ""
+    without = f" (without {count(given_up, 'abandoned trial')})" if given_up else ""
     return f"{_LIMITS[limit]}{f' ({case})' if case else ''}{without}"
 
 
 def costs_missing(trials: int) -> str:
-    return f"{count(trials, 'judged trial')} did not say what {'it' if trials == 1 else 'they'} cost"
+    return f"{count(trials, 'judged trial')} did not report {'its' if trials == 1 else 'their'} cost"
 
 
 def not_estimable(short: int, cases: int, k: int) -> str:
     of_all = f"{short:,} of {count(cases, 'case')}"
     why = f"not estimable: {of_all} {'has' if short == 1 else 'have'} fewer than {k} judged trials"
-    return f"{why}; resume the run to try again what ended in error"
+    return f"{why}; resume the run to retry trials that ended in error"
 
 
 def regression(verdict: str, why: str, settle: str | None, left_out: str | None) -> str:
@@ -163,9 +163,9 @@ def _false_alarms(alarm: Any) -> str:
     """Of an unchanged agent. Checks of an earlier version have one figure; from never to always says nothing."""
     low, high = (f"{100 * end:.0f}" for end in alarm) if isinstance(alarm, list | tuple) else ("0", "100")
     if (low, high) == ("0", "100"):
-        return "how often one would if nothing had changed is not known"
+        return "the false-alarm rate is not known"
     often = f"{low} to {high}" if low != high else high
-    return f"one would in {often} of 100 runs if nothing had changed"
+    return f"false alarm in {often} of 100 runs"
 
 
 def flips(
@@ -178,15 +178,16 @@ def flips(
     """`single`: one trial decided it, which an unchanged agent may fail by chance."""
     parts = []
     if lost["number"]:
-        was = "was" if lost["number"] == 1 else "were"
-        retry = "; one trial can fail by chance, and 5 per case in both runs tell (--trials 5)" if single else ""
-        parts.append(f"always passed before, and never now: {_named(lost)} {was} lost{retry}")
+        retry = "; one trial can fail by chance, so run 5 per case in both runs (--trials 5)" if single else ""
+        parts.append(
+            f"always passed before and always {'fails' if lost['number'] == 1 else 'fail'} now: {_named(lost)}{retry}"
+        )
     if excused["number"]:
         parts.append(f"{_named(excused)} passed and failed in earlier runs too, so the regression check alone decides")
     if too_few and too_few["number"]:
-        trials = "always passed before and never now, in too few trials for this check"
+        trials = "always passed before and never now, with too few trials for this check"
         parts.append(f"{_named(too_few)} {trials}: the regression check alone decides")
-    return f"{'; '.join(parts) or 'no case that always passed is lost'}{_aside(left_out)}"
+    return f"{'; '.join(parts) or 'no case that always passed before fails every trial now'}{_aside(left_out)}"
 
 
 def _aside(left_out: str | None) -> str:
@@ -216,7 +217,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "gate.not_computable": lambda metric, kind, group, why: (
             f"{label_of(metric, kind, group)} cannot be computed: {why}"
         ),
-        "gate.no_case_of_group": "no case of {kind} {group} counts here, so its thresholds were not checked",
+        "gate.no_case_of_group": "no counted case has {kind} {group}, so its thresholds were not checked",
         "gate.each_case": each_case,
         "gate.each_case_trials": each_case_trials,
         "gate.required_cases": required_cases,
@@ -224,7 +225,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "gate.no_case_judged": "every case must pass, but none was judged",
         "gate.limit": limit,
         "gate.limit_unknown": limit_unknown,
-        "gate.limit_open": lambda found, awaiting: f"{found}; {count(awaiting, 'trial')} still to be graded",
+        "gate.limit_open": lambda found, awaiting: f"{found}; {count(awaiting, 'trial')} not graded yet",
         "gate.regression": regression,
         "gate.strict_flips": strict_flips,
         "gate.flips": flips,
@@ -232,13 +233,13 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "gate.sequential": sequential,
         "gate.quarantined": quarantined,
         "gate.quarantine_expired": ("quarantine expired on {expires}, so it counts again: {case} ({reason}; {owner})"),
-        "gate.quarantine_unknown": "quarantine names {case}, which is no case of this run",
-        "limit.no_cost_reported": "no trial said what it cost",
+        "gate.quarantine_unknown": "quarantine names {case}, which is not a case of this run",
+        "limit.no_cost_reported": "no trial reported its cost",
         "limit.costs_missing": costs_missing,
-        "measure.weightless": "every case weighs 0",
+        "measure.weightless": "every case has weight 0",
         "measure.not_estimable": not_estimable,
         "measure.too_few_trials": (
-            "it needs {needed} trials of each case, and there are {trials}; run with --repeat {needed}"
+            "it needs {needed} trials per case, but there are {trials}; run with --repeat {needed}"
         ),
         "measure.nothing_judged": "no trial was judged",
         "measure.nothing_scored": "nothing was scored",

@@ -37,10 +37,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.stack_trace": "run with --debug for the stack trace",
         "hint.prune_store": "remove old runs: eval-harness store prune",
         "hint.ended_by_target": (
-            "what was finished is kept; fix the target and run the suite again (a changed target cannot be resumed), "
-            "and remove this run: eval-harness runs rm {run}"
+            "finished trials are kept; fix the target and run the suite again (a run cannot be resumed with a changed "
+            "target), then remove this run: eval-harness runs rm {run}"
         ),
-        "hint.remove_baseline": lambda name, suite: f"give that up first: {removal_command(name, suite)}",
+        "hint.remove_baseline": lambda name, suite: f"remove the baseline first: {removal_command(name, suite)}",
         "hint.other_store": lambda first: _or(first, "name another store with --store"),
         "hint.unprotected": (
             "bubblewrap 0.8 or newer and user namespaces are needed; or run without isolation: --sandbox none"
@@ -51,47 +51,42 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.finish_first": _about_run("finish it first: eval-harness resume {run}"),
         "hint.repair_first": _about_run("repair it first: eval-harness resume {run}"),
         "hint.own_artifact": (
-            "move it into that folder, or ask for it yourself: write `artifact: {file}` into a target file of your own "
-            "and give --target FILE.yaml"
+            "move it into that folder, or name it yourself: write `artifact: {file}` in your own target file and give "
+            "--target FILE.yaml"
         ),
-        "hint.other_value": "where a {{{{variable}}}} stands there, give it another value with --var",
+        "hint.other_value": "if it contains a {{{{variable}}}}, give that another value with --var",
         "hint.other_judge": lambda first: _or(
-            first, "choose another judge with --judge-model, or grade by code alone for now with --judge-model none"
+            first, "choose another judge with --judge-model, or leave model grades pending with --judge-model none"
         ),
         "hint.leave_metric_out": (
-            "take {metric} out of the metrics that are compared (compare, regressions: --metric), or let the target "
-            "tell it"
+            "leave {metric} out of the compared metrics (compare, regressions: --metric), or let the target report it"
         ),
         "hint.more_trials": "give --repeat {trials}, or set trials: {trials} in the suite",
-        "hint.compare_stored": (
-            "compare runs of the store, or reports written with --json or `baseline RUN -o FILE.json`"
-        ),
+        "hint.compare_stored": ("compare stored runs, or reports written with --json or `baseline RUN -o FILE.json`"),
         "hint.new_baseline": _about_run(
-            "make a run of the suite as it is now the baseline: eval-harness baseline {run} "
-            "(or run it with --baseline none first)"
+            "set a new baseline from a run of the current suite: eval-harness baseline {run} "
+            "(if there is none, run it with --baseline none first)"
         ),
-        "hint.judge_the_rest": "fix what ended in error and `resume` the run, or grade what still awaits a grade",
+        "hint.judge_the_rest": "fix the errors and `resume` the run, or grade what is pending",
         "hint.write_again": "write it with this version: eval-harness run … --json, or -o report.json",
         "hint.larger_effect": "ask for a larger --effect",
         "hint.write_baseline_file": "write one: eval-harness baseline RUN -o FILE.json",
-        "hint.one_report": "one is needed: eval-harness show RUN --json",
+        "hint.one_report": "write a report of one run: eval-harness show RUN --json",
         "hint.results_beside": (
-            "take the results beside it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json"
+            "use the results next to it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json"
         ),
         "hint.write_report": "write one: eval-harness show RUN --json > report.json",
         "hint.verifiable": (
-            "reports are verified as JSON, tables as JSON or CSV; write one: eval-harness show RUN --json > report.json"
+            "a report must be JSON, a table JSON or CSV; write a report: eval-harness show RUN --json > report.json"
         ),
         "hint.import_table": _import_table,
         "hint.map_input": "add --map input=COLUMN",
         "hint.map_expected": "add --map expected=COLUMN",
-        "hint.map_json": "to compare it use --map expected.json_equals=…",
-        "hint.number_rows": "without --map id rows are numbered",
+        "hint.map_json": "to compare it, use --map expected.json_equals=…",
+        "hint.number_rows": "without --map id, rows are numbered",
         "hint.use_preset": "use --preset {preset}",
         "hint.name_judge": "name one: --judge-model provider/model",
-        "hint.write_examples": (
-            "write `examples: [{{output: …, score: …}}]` into one, or measure known tricks: --attacks"
-        ),
+        "hint.write_examples": ("add `examples: [{{output: …, score: …}}]` to one, or measure known tricks: --attacks"),
         "hint.capture_over": "choose another name, or --force to replace it",
         "hint.compare_exact": "--compare exact",
         "hint.capture_another": lambda trial: (
@@ -104,19 +99,19 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.several_targets": "run several: --target A --target B",
         "hint.later_run": "name a later run with --run",
         "hint.which_run": lambda suite: (
-            f"run it, or say which run is meant: eval-harness regressions {shlex.quote(suite)} --run RUN"
+            f"run it, or name a run: eval-harness regressions {shlex.quote(suite)} --run RUN"
         ),
         "hint.resume": _about_run("eval-harness resume {run}"),
-        "hint.sequential_floor": "for --sequential, --fail-under lies below 100 and above --sequential-effect",
-        "hint.sequential_gate": "run without --sequential, or ask the gate for pass_rate and regression alone",
+        "hint.sequential_floor": "with --sequential, --fail-under must be below 100 and above --sequential-effect",
+        "hint.sequential_gate": "run without --sequential, or use a gate with only pass_rate and regression",
         "hint.sequential_question": (
-            "give --fail-under 90 (a pass rate to reach) or --baseline B (a run that it must not be worse than)"
+            "give --fail-under 90 (a pass rate to reach) or --baseline B (a run to compare with)"
         ),
         "hint.sequential_tolerance": "run without --sequential, or give --regression-tolerance 0",
         "hint.sequential_weights": "run without --sequential, or give every case the same weight",
-        "hint.sequential_clusters": "run without --sequential: then a cluster counts as one observation",
+        "hint.sequential_clusters": "run without --sequential, so that a cluster counts as one observation",
         "hint.sequential_pairs": (
-            "take a baseline with more cases or trials that are still the same, or run without --sequential"
+            "choose a baseline with more unchanged cases or more trials, or run without --sequential"
         ),
         "hint.name_target": "add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle",
         "hint.key_as_variable": "--target 'https://…?key={{{{api_key}}}}' --var api_key=…",
@@ -128,26 +123,26 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.which_suite": (
             "name its run instead (eval-harness baseline list); compare and baseline rm also take --suite"
         ),
-        "hint.case_of_artifacts": "give --case ID, or write its caseId into each artifact",
+        "hint.case_of_artifacts": "give --case ID, or add its caseId to each artifact",
         "hint.which_case": lambda cases: f"give --case, one of: {', '.join(map(one_word, cases))}",
-        "hint.fewer_cases": "take fewer cases with --limit, or map fewer columns",
+        "hint.fewer_cases": "import fewer cases with --limit, or map fewer columns",
         "hint.replace_file": "choose another name, or replace it with --force",
         "hint.columns": lambda columns: (
             f"columns: {', '.join(map(one_word, columns)) or 'none'}; try --map input=COLUMN"
         ),
         "hint.ask_for_gate": (
-            "give --gate production, --fail-under 90, --baseline B or --strict-flips, or write a `gate:` into the suite"
+            "give --gate production, --fail-under 90, --baseline B or --strict-flips, or add a `gate:` to the suite"
         ),
         "hint.verify_file": lambda path: (
-            f"it was changed since it was written: eval-harness verify {shlex.quote(path)}"
+            f"it was changed after it was written; check it: eval-harness verify {shlex.quote(path)}"
         ),
         "hint.regrade_again": _about_run(
-            "start it again with the same options: eval-harness regrade {run}; the cache keeps verdicts"
+            "start it again with the same options: eval-harness regrade {run}; verdicts are cached"
         ),
         "hint.regrade_changed": _about_run("grade its answers again: eval-harness regrade {run}; or undo the change"),
         "hint.run_changed": lambda suite: (
-            f"run what did not pass again: eval-harness run {shlex.quote(suite) if suite else 'SUITE'} --failed; "
-            "or undo the change"
+            "run the cases that did not pass again: "
+            f"eval-harness run {shlex.quote(suite) if suite else 'SUITE'} --failed; or undo the change"
         ),
         "hint.judge_as_before": lambda judge: (
             f"name one: --judge-model {shlex.quote(judge or 'provider/model')}, or --judge-model none"
@@ -156,6 +151,6 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.resume_then_regrade": _about_run("resume {run} if it is unfinished, then: eval-harness regrade {run}"),
         "hint.run_once": "run it once without --failed",
         "hint.run_all": "run without --failed to run them all",
-        "hint.other_baseline": _about_run("judge it by another baseline: eval-harness gate {run} --baseline B"),
+        "hint.other_baseline": _about_run("check it against another baseline: eval-harness gate {run} --baseline B"),
     }
 )

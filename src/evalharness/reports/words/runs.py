@@ -16,16 +16,16 @@ _WORST_CASE = {
     "spend cap": "{case} cost the most, ${value}",
     "time limit": "{case} took the longest, {value} s in all",
     "max_cost_usd": "{case} cost the most, ${value}",
-    "max_cost_usd_per_trial": "{case} has the dearest trial, ${value}",
+    "max_cost_usd_per_trial": "{case} has the most expensive trial, ${value}",
     "max_latency_s": "{case} has the slowest trial, {value} s",
     "max_median_latency_s": "{case} is the slowest, {value} s a trial",
 }
 
 
 def _spend_cap(pending: int, awaiting: int) -> str:
-    undone = [f"{count(pending, 'trial')} still to be done"] if pending else []
-    undone += [f"{count(awaiting, 'trial')} still to be graded"] if awaiting else []
-    return f"the spend cap was reached with {' and '.join(undone)}"
+    undone = [f"{count(pending, 'trial')} not run"] if pending else []
+    undone += [f"{count(awaiting, 'trial')} not graded"] if awaiting else []
+    return f"the spend cap was reached: {', '.join(undone)}"
 
 
 def _not_skipped(tried: int, skipped: int) -> str:
@@ -44,7 +44,7 @@ def _too_many_errors(errors: int, tried: int, skipped: int, allowed: float) -> s
 
 def _no_such_grader(grader_type: str, cases: Sequence[str], number: int) -> str:
     them = "it" if number == 1 else "them"
-    return f"{count(number, 'case')} skipped, as no {grader_type} grader can grade {them}: {listed(cases, number)}"
+    return f"{count(number, 'case')} skipped, because no {grader_type} grader can grade {them}: {listed(cases, number)}"
 
 
 def _failed_too(cases: int) -> str:
@@ -53,10 +53,10 @@ def _failed_too(cases: int) -> str:
 
 def _gate_inconclusive(checks: Sequence[str], passes: bool, failed: int, awaiting: int) -> str:
     if passes:
-        text = f"the data do not decide {', '.join(checks)}{_failed_too(failed)}"
+        text = f"the gate is undecided on {', '.join(checks)}{_failed_too(failed)}"
         return f"{text} (inconclusive: pass, so exit code 0)"
-    pending = f"; {count(awaiting, 'case')} still to be graded" if awaiting else ""
-    return f"the data do not decide {', '.join(checks)}{pending}{_failed_too(failed)}"
+    pending = f"; {count(awaiting, 'case')} not graded yet" if awaiting else ""
+    return f"the gate is undecided on {', '.join(checks)}{pending}{_failed_too(failed)}"
 
 
 def _score_left_out(lacking: int, judged: int) -> str:
@@ -75,14 +75,14 @@ def _without_score(what: str) -> Words:
 
 def _grades_capped(trials: int, run: str) -> str:
     decided = f"{count(trials, 'trial')} decided without all grades, because the spend cap was reached"
-    return f"{decided}: eval-harness regrade {shlex.quote(run)} asks for them"
+    return f"{decided}; get them with: eval-harness regrade {shlex.quote(run)}"
 
 
 def _unattributed(cost_usd: float, tokens: int) -> str:
     parts = [money(cost_usd)] if cost_usd else []
     parts += [f"{tokens:,} tokens"] if tokens else []
-    why = "trials broken off, judges tried out at an earlier start, replies thrown away or without their tokens"
-    return f"{' and '.join(parts)} of that stand neither under `cost` nor under `judges`: {why}"
+    why = "interrupted trials, judge checks at an earlier start, discarded replies or replies without token counts"
+    return f"{' and '.join(parts)} of that are neither in `cost` nor in `judges`: {why}"
 
 
 def _cases_changed(changes: Sequence[tuple[str, str, str]], number: int) -> str:
@@ -103,12 +103,12 @@ def _left_out(why: str, cases: Sequence[str], number: int) -> str:
 
 def _unmatched(dataset: str, places: Sequence[str], number: int, has_variants: bool) -> str:
     whose = "case or variant" if has_variants else "case"
-    return f"{count(number, 'artifact')} of no {whose} of {dataset}, left out: {first_names(places, number)}"
+    return f"{count(number, 'artifact')} left out, matching no {whose} of {dataset}: {first_names(places, number)}"
 
 
 def _waiting(judge: str, answered: int, heard: str) -> str:
     waiting = f"waiting for {judge}: {count(answered, 'question')} answered"
-    return f"{waiting}; the last that was heard: {heard}" if heard else waiting
+    return f"{waiting}; last message: {heard}" if heard else waiting
 
 
 # What to do next.
@@ -122,15 +122,15 @@ def _over_limit(number: int, limit: str) -> str:
 def _never_passes(number: int) -> str:
     verb, them = ("fails", "it") if number == 1 else ("fail", "them")
     return (
-        f"{count(number, 'case')} {verb} in every trial: look at {them} before any flaky one; "
-        "either the target cannot do it or the case asks for something wrong"
+        f"{count(number, 'case')} {verb} in every trial: look at {them} before the flaky ones; "
+        "either the target cannot do it or the case is wrong"
     )
 
 
 def _flaky(number: int, case: str, passed: int, trials: int) -> str:
     sometimes = f"{count(number, 'case')} {'passes' if number == 1 else 'pass'} only sometimes"
     seen = f"{passed:,} of {trials:,} trials of {case} passed"
-    return f"{sometimes} ({seen}): compare a passing with a failing transcript"
+    return f"{sometimes} ({seen}): compare a passing and a failing transcript"
 
 
 def _leaner_case(limit: str, case: str, value: float, most: float) -> str:
@@ -146,18 +146,16 @@ def _limit_name(limit: str) -> str:
 def _quarantine(number: int) -> str:
     verb, them = ("counts", "it") if number == 1 else ("count", "them")
     return (
-        f"{count(number, 'flaky case')} {verb} in the gate, which chance may then decide: fix {them}, "
-        f"or list {them} under `quarantine:` of the gate for a while, with reason, owner and expiry"
+        f"{count(number, 'flaky case')} {verb} in the gate, so chance may decide it: fix {them}, "
+        f"or list {them} under the gate's `quarantine:` for a while, with reason, owner and expiry"
     )
 
 
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
-        "run.unfinished": lambda pending, planned: f"{pending:,} of {count(planned, 'trial')} still to be done",
+        "run.unfinished": lambda pending, planned: f"{pending:,} of {count(planned, 'trial')} not run yet",
         "run.not_finished": "it is not finished",
-        "run.time_limit": lambda pending: (
-            f"the global time limit was reached with {count(pending, 'trial')} still to be done"
-        ),
+        "run.time_limit": lambda pending: f"the global time limit was reached: {count(pending, 'trial')} not run",
         "run.spend_cap": _spend_cap,
         "run.all_in_error": _all_in_error,
         "run.too_many_errors": _too_many_errors,
@@ -165,26 +163,24 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.all_skipped": "every case was skipped",
         "run.cases_failed": lambda cases: f"{count(cases, 'case')} failed",
         "run.stopped_after_failures": "stopped after failures",
-        "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} still to be graded",
+        "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} not graded yet",
         "run.no_such_grader": _no_such_grader,
         "run.judge_not_needed": "{judge} was not asked: no case has a grader that asks a model",
-        "run.gate_invalid": lambda checks: f"the gate cannot be judged: {', '.join(checks)}",
-        "run.gate_failed": lambda checks, failed: f"the gate failed: {', '.join(checks)}{_failed_too(failed)}",
+        "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
+        "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
         "run.gate_inconclusive": _gate_inconclusive,
         "score.left_out": _score_left_out,
         "score.missing": _without_score("no score"),
         "score.zero": _without_score("scored 0"),
         "grades.capped": _grades_capped,
-        "model.field_left_out": "{model} takes no {field}: it was left out",
+        "model.field_left_out": "{model} does not accept {field}, so it was left out",
         "spending.spent": spent_of,
-        "spending.unpriced": lambda answers: (
-            f"{count(answers, 'answer')} without a known cost, which the cap could not count"
-        ),
+        "spending.unpriced": lambda answers: f"{count(answers, 'answer')} without a known cost, not counted by the cap",
         "spending.broken_off": lambda requests: (
-            f"{count(requests, 'request')} without a whole reply: what was sent is counted, what they cost is not known"
+            f"{count(requests, 'request')} without a complete reply: what was sent is counted, the cost is not known"
         ),
-        "spending.judge_check": lambda judging: f"trying out the judge took {judging_text(Judging(**judging))}",
+        "spending.judge_check": lambda judging: f"checking the judge took {judging_text(Judging(**judging))}",
         "spending.unattributed": _unattributed,
         "regrade.graded": lambda run, old, graded, planned: (
             f"{run} regrades {old}: {graded:,} of {count(planned, 'trial')} graded again, nothing re-run"
@@ -198,9 +194,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "regrade.on_redacted_text": _on_redacted_text,
         "regrade.on_truncated_text": lambda trials: (
-            f"{count(trials, 'trial')} graded on text of which only head and tail were kept"
+            f"{count(trials, 'trial')} graded on text that was cut to its beginning and end"
         ),
-        "regrade.pending": lambda trials, run: f"{count(trials, 'trial')} of {run} not run yet, pending here as well",
+        "regrade.pending": lambda trials, run: f"{count(trials, 'trial')} of {run} not run yet, so pending here too",
         "regrade.not_in_suite": lambda suite, cases, number: _left_out(f"{suite} does not have them", cases, number),
         "regrade.not_asked": lambda run, cases, number: _left_out(f"{run} was not asked them", cases, number),
         "regrade.question_changed": lambda cases, number: _left_out("their question has changed", cases, number),
@@ -211,37 +207,35 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             f"{first_names(places, number)}"
         ),
         "capture.not_passed": (
-            "{case}: trial {trial} did not pass ({state}), and from now on its answer is the one that passes"
+            "{case}: trial {trial} did not pass ({state}), but from now on its answer is the expected one"
         ),
         "capture.built_in_target": (
-            "{case}: the built-in target '{target}' answered and will answer so again: this eval always passes; "
-            "capture a run of your own target, or name that in the file"
+            "{case}: the answer is from the built-in target '{target}', which always gives it, so this eval always "
+            "passes; capture a run of your own target, or name your target in the file"
         ),
         "capture.redacted": (
-            "{case}: a secret was taken out of the answer, so no later answer can equal it and this eval will fail: "
-            "write {{{{any_string}}}} in the place of {mark}…] in the file, or leave that field out"
+            "{case}: a secret was removed from the answer, so no later answer can equal it and this eval will fail: "
+            "replace {mark}…] with {{{{any_string}}}} in the file, or leave that field out"
         ),
-        "capture.flaky": (
-            "{case}: it passed in {passed} of {trials} trials, so it is flaky and may fail later by chance"
-        ),
+        "capture.flaky": ("{case}: flaky (passed in {passed} of {trials} trials), so this eval may fail by chance"),
         "capture.several_answers": (
             "{case}: its {passed} passed trials gave {answers} different answers, and one of them was captured: "
             "loosen the comparison where they may differ"
         ),
-        "calibration.in_cache": "verdicts so far are in the cache, and not paid for again",
+        "calibration.in_cache": "verdicts so far are in the cache and will not be paid for again",
         "calibration.waiting": _waiting,
         "advice.errors": "fix what kept {trials} of the trials from being judged: {reason}",
         "advice.over_limit": _over_limit,
-        "advice.alike": "{number:,} cases fail alike, so one cause may explain them all: {reason}",
+        "advice.alike": "{number:,} cases fail in the same way, so they may have one cause: {reason}",
         "advice.never_passes": _never_passes,
         "advice.passed_before": lambda number: (
             f"{count(number, 'case')} {'fails' if number == 1 else 'fail'} in every trial of this run but passed in "
-            "earlier ones of the same target: compare a passing with a failing transcript"
+            "earlier runs of the same target: compare a passing and a failing transcript"
         ),
         "advice.flaky": _flaky,
         "advice.leaner_case": _leaner_case,
         "advice.fewer_trials": lambda limit, number: (
-            f"{count(number, 'case')} come to the same, none stands out: run fewer of them, or fewer trials, "
+            f"{count(number, 'case')} use about the same: run fewer of them, or fewer trials, "
             f"or raise {_limit_name(limit)}"
         ),
         "advice.quarantine": _quarantine,
