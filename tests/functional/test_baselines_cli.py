@@ -40,7 +40,9 @@ class TestBaseline:
             ("capitals", "release", second),
             ("capitals", "default", first),
         ]
-        assert first in drive(project, "baseline", "list").out
+        listed = drive(project, "baseline", "list").out
+        assert first in listed
+        assert max(map(len, listed.splitlines())) <= 80
 
         wrong = drive(project, "baseline", "rm", "relaese")
         assert (wrong.code, "Did you mean 'release'?" in wrong.err) == (2, True)

@@ -52,7 +52,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     good = drive_run(folder).run_name
     drive(folder, "baseline", good)
     bad = drive_run(folder, "--baseline", "none", target=WORSE).run_name
-    (folder / "broken.yaml").write_text(SUITE.replace("trials: 4", "trails: 4\nretries: many") + "  - {id: x}\n")
+    (folder / "broken.yaml").write_text(
+        SUITE.replace("trials: 4", "trails: 4\nretries: many") + "  - {id: x, graders: [{contain: a}]}\n"
+    )
     return folder, good, bad
 
 
@@ -68,6 +70,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
         "regressions SUITE --threshold 0.1 -v",
         "runs",
         "validate .",
+        "run broken.yaml",
         "list-suites",
         "plan suite.yaml",
         "plan suite.yaml -v",

@@ -96,8 +96,7 @@ def _rows(baseline: Any) -> Iterator[dict[str, str]]:
             "baseline": baseline.name,
             "suite": baseline.suite_name,
             "run": run.run_name,
-            "id": run.run_id,
-            "set": baseline.set_at,
+            "set": baseline.set_at.partition("T")[0],
         }
 
 

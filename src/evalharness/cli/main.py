@@ -10,7 +10,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -210,12 +210,22 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
         return code
-    for problem in without_repeats(problems):
-        print(harmless(redact(say(problem))), file=sys.stderr)
-    print(harmless(redact(f"error: {message}")), file=sys.stderr)
-    if hint:
-        print(harmless(redact(f"  {hint}")), file=sys.stderr)
+    lines = [*map(say, without_repeats(problems)), f"error: {message}", *([f"  {hint}"] if hint else [])]
+    if sys.stderr.isatty():
+        _wrap(lines, redact)
+    else:
+        for line in lines:
+            print(harmless(redact(line)), file=sys.stderr)
     return code
+
+
+def _wrap(lines: Sequence[str], redact: Callable[[str], str]) -> None:
+    """By words, to the width of the terminal."""
+    from evalharness.cli.stdout import screen_on  # slow to load: only for people who watch
+
+    screen = screen_on(sys.stderr, redact)
+    for line in lines:
+        screen.entry(["  "] if line.startswith("  ") else [], line.strip())
 
 
 def _asked(flag: str, words: list[str]) -> bool:

@@ -198,8 +198,9 @@ def _show_progress(announcer: Announcer, shown_on: TextIO, flags: Mapping[str, A
 
 def print_warnings(files: Sequence[LoadedFile]) -> None:
     warnings = (problem for file in files for problem in file.problems if problem.severity == "warning")
+    screen = screen_on(sys.stderr)
     for problem in without_repeats(warnings):
-        print(harmless(say(problem)), file=sys.stderr)
+        screen.entry([], say(problem))
 
 
 def _print_saved(saved: Sequence[Any], screen: Screen) -> None:

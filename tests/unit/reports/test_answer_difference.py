@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+from rich.cells import cell_len
+
 from evalharness.domain.report import Difference, Failure
 from evalharness.reports.terminal.answer_difference import difference_lines, failure_lines
 from evalharness.reports.terminal.screen import Part
@@ -25,6 +28,26 @@ def test_an_empty_answer_is_said_to_be_empty() -> None:
 
 def test_white_space_alone_becomes_visible() -> None:
     assert shown("a b", "a\tb") == ["- 'a b'", r"+ 'a\tb'"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "seen"),
+    [
+        ("Paris", "Par\u200bis", ["- 'Paris'", r"+ 'Par\u200bis'"]),
+        ("caf\u00e9", "cafe\u0301", ["- 'caf\u00e9'", r"+ 'cafe\u0301'"]),
+    ],
+    ids=["zero width", "combining accent"],
+)
+def test_texts_that_look_the_same_are_never_shown_as_equal_lines(expected: str, actual: str, seen: list[str]) -> None:
+    assert shown(expected, actual) == seen
+
+
+def test_wide_characters_take_two_columns_each() -> None:
+    same = "東京は日本の首都です。" * 10
+    one_line = shown(f"{same}甲", f"{same}乙", width=40)
+    several = shown(f"{same}\n甲\n{same}", f"{same}\n乙\n{same}", width=40)
+    assert "甲" in one_line[0] and "乙" in one_line[1]
+    assert max(map(cell_len, one_line + several)) <= 40
 
 
 def test_long_lines_are_cut_around_the_spot_where_they_differ() -> None:

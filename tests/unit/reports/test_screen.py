@@ -24,5 +24,21 @@ def test_a_word_that_is_too_long_stays_whole() -> None:
     assert _shown(40, f"see {path} now") == ["✗ peru  see", f"        {path}", "        now"]
 
 
+def test_a_number_keeps_its_unit() -> None:
+    assert _shown(30, "it would be exactly 4 %; in 12 ms") == ["✗ peru  it would be exactly", "        4 %; in 12 ms"]
+    assert _shown(30, "it has held about 30 sacks") == ["✗ peru  it has held about 30", "        sacks"]
+
+
+def test_a_text_goes_below_a_head_that_leaves_no_room() -> None:
+    stream = io.StringIO()
+    screen = Screen(Console(file=stream, width=40, color_system=None))
+    screen.entry([MARKS["failed"], f" {'long-' * 8}id   trial 1   "], "expected 'Canberra', got 'Sydney' instead")
+    assert stream.getvalue().splitlines() == [
+        f"✗ {'long-' * 8}id   trial 1",
+        "    expected 'Canberra', got 'Sydney'",
+        "    instead",
+    ]
+
+
 def test_wide_characters_take_two_columns() -> None:
     assert _shown(30, "東京東京東京東京 大阪大阪 x") == ["✗ peru  東京東京東京東京", "        大阪大阪 x"]

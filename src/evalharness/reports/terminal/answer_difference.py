@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TypeAlias
+
+from rich.cells import cell_len, set_cell_size
 
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
@@ -65,11 +68,11 @@ def _lines(expected: Json, actual: Json, room: int) -> Iterator[Line]:
 def _pair(expected: str, actual: str, room: int) -> Iterator[Line]:
     """Two lines that differ, both cut in the same way so that the difference is seen."""
     one, other = harmless(expected), harmless(actual)
-    if one.split() == other.split():  # they differ in what cannot be seen
+    if _as_seen(one) == _as_seen(other):  # they differ in what cannot be seen
         one, other = _visible(expected), _visible(actual)
     same_before = same_beginning(one, other)
     same_after = same_beginning(one[same_before:][::-1], other[same_before:][::-1])
-    window = _window(max(len(one), len(other)), same_before, room - len(EXPECTED[0]))
+    window = _window((one, other), same_before, room - len(EXPECTED[0]))
     for sign, text in ((EXPECTED, one), (ACTUAL, other)):
         yield _marked(sign, text, (same_before, len(text) - same_after), window)
 
@@ -91,18 +94,26 @@ def _marked(sign: tuple[str, str], text: str, differing: tuple[int, int], window
     )
 
 
-def _window(length: int, start: int, room: int) -> tuple[int, int]:
+def _window(texts: tuple[str, str], start: int, room: int) -> tuple[int, int]:
     """Which part of two texts is shown where not all fits: from some way before their difference on."""
-    if length <= room:
+    length, columns = max(map(len, texts)), max(map(cell_len, texts))
+    if columns <= room:
         return 0, length
-    inner = max(room - 2, 10)
+    inner = max((room - 2) // (2 if columns > length else 1), 10)  # a wide character takes two columns
     first = max(0, min(start - inner // 3, length - inner))
     return first, min(length, first + inner)
 
 
 def _visible(text: str) -> str:
     """With quotes, and with escapes for what has no glyph of its own."""
-    return "'" + "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text) + "'"
+    has_glyph = {letter: letter.isprintable() and not unicodedata.combining(letter) for letter in set(text)}
+    return "'" + "".join(letter if has_glyph[letter] else ascii(letter)[1:-1] for letter in text) + "'"
+
+
+def _as_seen(text: str) -> list[str]:
+    """Its words without what has no width; an accent is the same whether it is a character of its own or not."""
+    shown = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return unicodedata.normalize("NFC", shown).split()
 
 
 def _by_line(expected: list[str], actual: list[str], room: int) -> Iterator[Line]:
@@ -131,7 +142,7 @@ def _block(kind: str, before: list[str], now: list[str], room: int) -> Iterator[
 def one_line_cut(text: str, room: int) -> str:
     """White space is kept: it shows how lines are indented."""
     text = harmless(text)
-    return text if len(text) <= room else f"{text[: max(room - 1, 10)]}…"
+    return text if cell_len(text) <= room else f"{set_cell_size(text, max(room - 1, 10))}…"
 
 
 # JSON values.

@@ -127,7 +127,7 @@ class CaseReport:
             self._block("removed", ", ".join(transcript.removed_files))
         if transcript.truncated:
             lost = f", without {size(transcript.lost_bytes)} in between" if transcript.lost_bytes else ""
-            self._screen.say((f"  (the output was cut: only its beginning and end were kept{lost})", "yellow"))
+            self._screen.entry(["  "], (f"(the output was cut: only its beginning and end were kept{lost})", "yellow"))
 
     def _streams(self, transcript: Transcript) -> None:
         self._block("stdout", transcript.stdout.rstrip("\n"))

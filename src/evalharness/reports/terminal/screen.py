@@ -30,6 +30,10 @@ MARKS: dict[str, tuple[str, str]] = {
 """The mark and the colour of each state, the same wherever a state is shown; flaky is a mark, not a state."""
 LABEL_WIDTH = 13
 LEAST_ROOM = 20
+BELOW = 4
+"""How far a text is indented below a head that leaves no room beside it."""
+_WORD = re.compile(r"\S+(?:(?<=\d) (?:%|ms|s|min|h)(?![^\W_])\S*)?\s*")
+"""A number and its unit are one word."""
 
 
 class Screen:
@@ -71,6 +75,10 @@ class Screen:
         """
         first = Text.assemble(*map(self._styled, head))
         text = Text.assemble(*map(self._styled, parts))
+        if first.cell_len > self.console.width - LEAST_ROOM and text:  # no room beside it: the text goes below
+            first.rstrip()
+            self.console.print(first, soft_wrap=True)
+            first = Text(" " * BELOW)
         for number, line in enumerate(text.divide(_line_starts(text.plain, self.room(first.cell_len)))):
             begin = Text(" " * first.cell_len) if number else first
             shown = Text.assemble(begin, line)
@@ -109,7 +117,7 @@ class Screen:
 def _line_starts(text: str, room: int) -> list[int]:
     """Where the second and all further lines of a text begin that has so many columns: always at a word."""
     starts, used = [], 0
-    for word in re.finditer(r"\S+\s*", text):
+    for word in _WORD.finditer(text):
         if used and used + cell_len(word[0].rstrip()) > room:
             starts.append(word.start())
             used = 0
