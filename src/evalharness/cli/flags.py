@@ -103,6 +103,7 @@ def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any
         "outputs",
         cls=Option,
         multiple=True,
+        type=_Line(),
         metavar="FILE",
         callback=callback,
         envvar=[variable],
