@@ -67,3 +67,13 @@ def test_every_flag_has_a_variable(tmp_path: Path) -> None:
     by_file = drive(project, "run", "suite.yaml", "--trials", "1", "--json")
     assert by_file.report["metadata"]["variant"] == "null"
     assert by_file.report["summary"]["trials"]["planned"] == 3, "the flag takes precedence over the file"
+
+
+def test_a_variable_has_one_output_file_per_line(tmp_path: Path) -> None:
+    project = capitals_project(tmp_path)
+    done = drive(project, "run", "suite.yaml", env={"EVALHARNESS_OUTPUT": "my report.json\nfor ci.xml"})
+    assert (project / "my report.json").is_file(), done.both
+    assert (project / "for ci.xml").is_file()
+
+    compared = drive(project, "compare", "-1", "-1", env={"EVALHARNESS_COMPARISON_OUTPUT": "what changed.json"})
+    assert (project / "what changed.json").is_file(), compared.both

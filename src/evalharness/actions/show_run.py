@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case
@@ -13,24 +12,11 @@ from evalharness.domain.report import CaseState
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.trial import Trial
+from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.engine.planning.planned_cases import filled_case
 from evalharness.errors import UnknownName
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import case_histories, measured_trials, with_report
-
-
-class CaseLine(NamedTuple):
-    """A case of a run, and how many of its graded trials passed."""
-
-    case_id: str
-    state: CaseState
-    passed: int
-    graded: int
-
-    @property
-    def is_failure(self) -> bool:
-        """It failed, ended in error, or passed in some trials only."""
-        return self.state in ("failed", "error") or 0 < self.passed < self.graded
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +52,6 @@ async def find_shown(context: Context, words: Sequence[str]) -> tuple[Run, tuple
     return with_report(context, newest), tuple(words)
 
 
-async def case_lines(context: Context, run: Run) -> list[CaseLine]:
-    tallies = measured_trials(context.store, run).tallies
-    return [
-        CaseLine(id_, tally.state(run.suite.case_threshold), tally.counts["passed"], tally.graded)
-        for id_, tally in tallies.items()
-    ]
-
-
 async def show_cases(context: Context, run: Run, names: Sequence[str]) -> list[ShownCase]:
     """Each name is an id, else a name."""
     chosen: dict[str, Case] = {}
@@ -82,7 +60,21 @@ async def show_cases(context: Context, run: Run, names: Sequence[str]) -> list[S
         if case is None:
             raise UnknownName(f"case in run {run.name}", name, [case.id for case in run.suite.cases])
         chosen[case.id] = case
+    return _shown(context, run, chosen.values(), measured_trials(context.store, run).tallies)
+
+
+async def show_failed_cases(context: Context, run: Run) -> list[ShownCase]:
+    """Those that failed, ended in error, or passed in some trials only."""
     tallies = measured_trials(context.store, run).tallies
+    return _shown(context, run, [case for case in run.suite.cases if _is_failed(run, tallies[case.id])], tallies)
+
+
+def _is_failed(run: Run, tally: CaseTally) -> bool:
+    is_flaky = 0 < tally.counts["passed"] < tally.graded
+    return is_flaky or tally.state(run.suite.case_threshold) in ("failed", "error")
+
+
+def _shown(context: Context, run: Run, cases: Iterable[Case], tallies: Mapping[str, CaseTally]) -> list[ShownCase]:
     histories = case_histories(context.store, run)
     public = {name: value for name, value in run.lock.variables.items() if value is not None}
     return [
@@ -93,7 +85,7 @@ async def show_cases(context: Context, run: Run, names: Sequence[str]) -> list[S
             trials=tuple(context.store.trials(run.id, case.id)),
             history=histories[case.id],
         )
-        for case in chosen.values()
+        for case in cases
     ]
 
 

@@ -78,12 +78,10 @@ def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None
 
 
 def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
-    from evalharness.cli.stdout import print_table
-
     if flags["as_json"]:
         print(json.dumps({"baselines": [asdict(each) for each in known]}, ensure_ascii=False, indent=1))
     elif known:
-        print_table([row for each in known for row in _rows(each)])
+        _print_table([row for each in known for row in _rows(each)])
     else:
         print("no baselines yet; set one: eval-harness baseline set RUN")
     return 0
@@ -98,6 +96,16 @@ def _rows(baseline: Any) -> Iterator[dict[str, str]]:
             "run": run.run_name,
             "set": baseline.set_at.partition("T")[0],
         }
+
+
+def _print_table(rows: Sequence[dict[str, str]]) -> None:
+    """The keys of the first row are the headings."""
+    from evalharness.reports.wording import harmless
+
+    cells = [list(rows[0]), *(list(map(harmless, row.values())) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _tell(baseline: Any, text: str, flags: dict[str, Any], more: Mapping[str, Any] | None = None) -> int:

@@ -7,6 +7,7 @@ from click.shell_completion import get_completion_class
 
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option
+from evalharness.cli.process import PROGRAM
 
 
 @click.command("completion", cls=Command)
@@ -20,7 +21,7 @@ def command(shell: str) -> int:
     zsh    eval "$(eval-harness completion zsh)"              in ~/.zshrc
     fish   eval-harness completion fish | source              in ~/.config/fish/config.fish
     """
-    from evalharness.cli.main import COMPLETION_VARIABLE, PROGRAM, cli  # here: it is what calls this
+    from evalharness.cli.main import COMPLETION_VARIABLE, cli  # here: it is what calls this
 
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these three"

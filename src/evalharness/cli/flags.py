@@ -40,6 +40,17 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     return click.option(*names, cls=Option, envvar=variables, show_envvar=False, **settings)
 
 
+def _group(*flags: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several flags as one decorator, in the order in which `--help` lists them."""
+
+    def with_flags(command: Any) -> Any:
+        for flag in reversed(flags):
+            command = flag(command)
+        return command
+
+    return with_flags
+
+
 def refuse(name: str, why: str) -> None:
     """A flag that would change nothing; as a variable, it may be meant for other runs, so it is only a warning."""
     source = click.get_current_context().get_parameter_source(name)
@@ -103,6 +114,7 @@ def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any
         "outputs",
         cls=Option,
         multiple=True,
+        type=_Line(),
         metavar="FILE",
         callback=callback,
         envvar=[variable],
@@ -224,7 +236,7 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
 env_option = env_for("every target")
 concurrency_option = concurrency_of("Run up to N trials")
 
-_SELECTION = (
+selection_options = _group(
     option(
         "--only",
         multiple=True,
@@ -253,16 +265,6 @@ _SELECTION = (
     ),
     option("--limit", type=Integer(1), metavar="N", heading=SELECTION, help="Use at most N cases of each suite."),
 )
-
-
-def _all(flags: tuple[Callable[[Any], Any], ...], command: Callable[..., Any]) -> Callable[..., Any]:
-    for flag in reversed(flags):
-        command = flag(command)
-    return command
-
-
-def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    return _all(_SELECTION, command)
 
 
 def selection_of(flags: Mapping[str, Any]) -> Any:
@@ -299,7 +301,7 @@ tolerance_option = option(
     heading=GATE,
     help="Accept a loss of up to this many points, even if it is significant: 2, 2% or 0.02.",
 )
-_RULE = (
+rule_options = _group(
     option(
         "--metric",
         "metrics",
@@ -333,10 +335,6 @@ _RULE = (
 )
 
 
-def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    return _all(_RULE, command)
-
-
 def rule_overrides(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Only what was given, as the fields of a `RegressionRule`; the rest is as the gate of the new run says."""
     return {field: flags[flag] for flag, field in _FIELDS.items() if flags[flag] not in (None, ())}
@@ -348,7 +346,7 @@ inconclusive_option = option(
     heading=GATE,
     help="Exit code if the result is inconclusive: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
 )
-_GATE = (
+gate_options = _group(
     option(
         "--gate",
         "gate_preset",
@@ -380,10 +378,6 @@ _GATE = (
     ),
     inconclusive_option,
 )
-
-
-def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    return _all(_GATE, command)
 
 
 def gate_overrides(flags: Mapping[str, Any]) -> Any:
@@ -435,19 +429,13 @@ def _spending_of(spenders: str) -> Callable[[Any], Any]:
         heading=EXECUTION,
         help=f"Stop when {spenders} have used this many tokens.",
     )
-    return lambda command: cost(tokens(command))
+    return _group(cost, tokens)
 
 
 spending_options = _spending_of("the target and the judges")
-
-
-def model_options(command: Any) -> Any:
-    return judge_model_option(no_cache_option(spending_options(command)))
-
-
-def judge_options(command: Any) -> Any:
-    """The same for a command that runs no target."""
-    return judge_model_option(no_cache_option(_spending_of("the judges")(command)))
+model_options = _group(judge_model_option, no_cache_option, spending_options)
+judge_options = _group(judge_model_option, no_cache_option, _spending_of("the judges"))
+"""The same for a command that runs no target."""
 
 
 def spending_wishes(flags: dict[str, Any]) -> dict[str, Any]:

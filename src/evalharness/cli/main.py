@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import click
 
-from evalharness.cli.process import export_dotenv
+from evalharness.cli.process import PROGRAM, export_dotenv
 from evalharness.errors import HarnessError, Hint, closest
 from evalharness.settings import Settings
 from evalharness.version import VERSION
 
 
-class Command(NamedTuple):
+class LazyCommand(NamedTuple):
     module: str
     help: str
     only_prints: bool = False
@@ -32,37 +32,38 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "init": Command("init", "Create a small working project: a suite and a toy agent."),
-    "validate": Command("validate", "Check suite files and report every problem at once."),
-    "selftest": Command("selftest", "Check a suite: right answers must pass, wrong ones must fail."),
-    "run": Command("run", "Run suites and print a verdict with error bars.", keeps=True),
-    "resume": Command("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
-    "regrade": Command("regrade", "Grade stored answers again, without running the target.", keeps=True),
-    "calibrate": Command("calibrate", "Measure how far judges are from known scores, and what fools them.", keeps=True),
-    "gate": Command("gate", "Check a stored run against its gate, or against flags."),
-    "plan": Command("plan", "Estimate how many cases and trials it takes to detect a drop.", only_prints=True),
-    "runs": Command("runs", "List stored runs; `runs rm RUN` removes one.", only_prints=True),
-    "show": Command("show", "Show a run, or everything about one of its cases.", only_prints=True),
-    "baseline": Command(
+    "init": LazyCommand("init", "Create a small working project: a suite and a toy agent."),
+    "validate": LazyCommand("validate", "Check suite files and report every problem at once."),
+    "selftest": LazyCommand("selftest", "Check a suite: right answers must pass, wrong ones must fail."),
+    "run": LazyCommand("run", "Run suites and print a verdict with error bars.", keeps=True),
+    "resume": LazyCommand("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
+    "regrade": LazyCommand("regrade", "Grade stored answers again, without running the target.", keeps=True),
+    "calibrate": LazyCommand(
+        "calibrate", "Measure how far judges are from known scores, and what fools them.", keeps=True
+    ),
+    "gate": LazyCommand("gate", "Check a stored run against its gate, or against flags."),
+    "plan": LazyCommand("plan", "Estimate how many cases and trials it takes to detect a drop.", only_prints=True),
+    "runs": LazyCommand("runs", "List stored runs; `runs rm RUN` removes one.", only_prints=True),
+    "show": LazyCommand("show", "Show a run, or everything about one of its cases.", only_prints=True),
+    "baseline": LazyCommand(
         "baseline", "Choose the run that later runs are compared with: set, add, list, rm.", only_prints=True
     ),
-    "compare": Command("compare", "Compare runs, baselines or JSON reports, case by case.", only_prints=True),
-    "regressions": Command(
+    "compare": LazyCommand("compare", "Compare runs, baselines or JSON reports, case by case.", only_prints=True),
+    "regressions": LazyCommand(
         "regressions", "Check whether a suite got worse than its baseline (exit code 1).", only_prints=True
     ),
-    "verify": Command("verify", "Recalculate and check a report, or a table of pass^k.", only_prints=True),
-    "list-suites": Command(
+    "verify": LazyCommand("verify", "Recalculate and check a report, or a table of pass^k.", only_prints=True),
+    "list-suites": LazyCommand(
         "list_suites", "List suites: those in a folder, registered and ready-made ones.", only_prints=True
     ),
-    "import": Command("import_file", "Turn a table or a suite of another format into a suite file."),
-    "capture": Command("capture", "Turn a run's answers into regression evals."),
-    "schema": Command("schema", "Print the JSON Schema of suite files, for editors.", only_prints=True),
-    "cache": Command("cache", "Show how many judge verdicts are cached; `cache clear` removes them."),
-    "store": Command("store", "Remove old runs: `store prune --older-than 30d`."),
-    "completion": Command("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
+    "import": LazyCommand("import_file", "Turn a table or a suite of another format into a suite file."),
+    "capture": LazyCommand("capture", "Turn a run's answers into regression evals."),
+    "schema": LazyCommand("schema", "Print the JSON Schema of suite files, for editors.", only_prints=True),
+    "cache": LazyCommand("cache", "Show how many judge verdicts are cached; `cache clear` removes them."),
+    "store": LazyCommand("store", "Remove old runs: `store prune --older-than 30d`."),
+    "completion": LazyCommand("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
 }
 ALIASES = {"create": "init"}
-PROGRAM = "eval-harness"
 COMPLETION_VARIABLE = "_EVAL_HARNESS_COMPLETE"
 """The script of `completion` calls this program with it."""
 

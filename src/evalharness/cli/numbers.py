@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-MOST_TRIALS = 1_000_000
+LARGEST_K = 1_000_000
 _LONGEST_QUOTE = 40
 
 
@@ -79,9 +79,9 @@ class Integers(click.types.StringParamType):
         if isinstance(value, tuple):
             return value
         words = [word.strip() for word in str(value).split(",")]
-        if not all(word.isdecimal() and 1 <= int(word) <= MOST_TRIALS for word in words):
+        if not all(word.isdecimal() and 1 <= int(word) <= LARGEST_K for word in words):
             self.fail(
-                f"must be integers from 1 to {MOST_TRIALS:,} with commas between them (1,3,5), not {_quoted(value)}",
+                f"must be integers from 1 to {LARGEST_K:,} with commas between them (1,3,5), not {_quoted(value)}",
                 param,
                 ctx,
             )

@@ -26,6 +26,7 @@ PATIENCE_S = 2.0
 BEAT_S = 0.5
 GRACE_S = 10.0
 """How much longer than its time limit a trial may hold the event loop."""
+PROGRAM = "eval-harness"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Each stops runs in the same way."""
 COLLECT_FROM = 20_000

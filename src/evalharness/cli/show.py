@@ -25,7 +25,7 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
 
     RUN and CASE are ids or names. Without RUN, the newest run is shown.
     """
-    from evalharness.actions.show_run import case_lines, find_shown, show_cases
+    from evalharness.actions.show_run import find_shown, show_cases, show_failed_cases
     from evalharness.cli.stdout import command_name, is_live
     from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
@@ -35,13 +35,12 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
         run, names = harness.call(find_shown, words)
         if failed and names:
             raise click.UsageError("give case names or --failed, not both")
-        if failed:
-            names = tuple(line.case_id for line in harness.call(case_lines, run) if line.is_failure)
-        elif not names:
+        if not failed and not names:
             presentation = Presentation(str, command_name(), store, is_live(sys.stdout), verbosity=verbosity)
             print_report("json" if as_json else "terminal", [harness.reported(run)], sys.stdout, presentation)
             return 0
-        _show_cases(run, harness.call(show_cases, run, names), as_json=as_json, several=failed or len(names) > 1)
+        found = harness.call(show_failed_cases, run) if failed else harness.call(show_cases, run, names)
+        _show_cases(run, found, as_json=as_json, several=failed or len(names) > 1)
     return 0
 
 

@@ -1,22 +1,20 @@
-"""What goes to the terminal: screens with its colour and width, plain and stable elsewhere; and plain tables."""
+"""What goes to the terminal: screens with its colour and width, plain and stable elsewhere."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console
 
 from evalharness.cli.command import is_plain
+from evalharness.cli.process import PROGRAM
 from evalharness.reports.terminal import screen
 from evalharness.reports.terminal.screen import PipeConsole, Screen
-from evalharness.reports.wording import harmless
 from evalharness.settings import Settings
-
-PROGRAM = "eval-harness"
 
 
 class ProgressConsole(Console):
@@ -45,12 +43,3 @@ def command_name() -> str:
     if called.name != PROGRAM or (found and Path(found).resolve() == called.resolve()):
         return PROGRAM
     return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
-
-
-def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """The keys of the first row are the headings."""
-    headings = list(rows[0])
-    cells = [headings, *([harmless("" if row[h] is None else str(row[h])) for h in headings] for row in rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(headings))]
-    for line in cells:
-        print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())

@@ -605,7 +605,8 @@ class TestNotes:
         found = compare(old, new, RULE)
         assert (set(found.differences), found.cases) == ({"pass_rate"}, ())
         assert any(
-            note.startswith("with retry_failed, only first answers are compared") for note in tuple(map(say, found.notes))
+            note.startswith("with retry_failed, only first answers are compared")
+            for note in tuple(map(say, found.notes))
         )
         with pytest.raises(UsageError, match="score cannot be compared: with retry_failed"):
             compare(old, new, RegressionRule(metrics=("score",)))
