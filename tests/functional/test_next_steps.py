@@ -66,6 +66,14 @@ def test_a_run_shown_from_another_folder_is_run_again_from_there(tmp_path: Path)
     assert again.code == 1 and "the capital of peru" in again.out
 
 
+def test_a_run_that_stopped_at_a_failure_says_how_to_look_at_it(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    found = steps(drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "-x", "-j", "1"))
+    assert list(found) == ["look", "resume"]
+    assert "Cusco" in drive(folder, *found["look"]).out
+    assert drive(folder, *found["resume"]).code == 1
+
+
 def test_a_target_that_raises_is_fixed_and_run_again(tmp_path: Path) -> None:
     folder = project(tmp_path)
     found = steps(drive(folder, "run", "suite.yaml", "--target", "agent.py:raising"))

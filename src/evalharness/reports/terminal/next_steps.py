@@ -50,6 +50,8 @@ class _Steps:
         report, run = self._report, self._run
         cap = _larger_cap(run, report)
         if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
+            if report.verdict == "FAILED":  # it stopped at a failure, which is what to look at
+                yield self._look()
             yield self._resume(cap)
             if run.regrade_of:
                 yield self._regrade(cap)
