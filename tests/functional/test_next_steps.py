@@ -54,6 +54,26 @@ def test_a_wrong_answer_is_looked_at_and_run_again_once_the_target_is_fixed(tmp_
     assert "1 case" in fixed.out, "only the one that failed"
 
 
+def test_a_run_shown_from_another_folder_is_run_again_from_there(tmp_path: Path) -> None:
+    folder = project(tmp_path, f"target: agent.py:wrong{SUITE}")
+    drive(folder, "run", "suite.yaml")
+    below = folder / "notes"
+    below.mkdir()
+    write(below, suite_yaml="name: another\ntarget: echo\ntest_cases: [{id: a, input: b, expected: b}]")
+    rerun = steps(drive(below, "show"))["rerun"]
+    assert rerun == ["run", "../suite.yaml", "--failed"]
+    again = drive(below, *rerun)
+    assert again.code == 1 and "the capital of peru" in again.out
+
+
+def test_a_run_that_stopped_at_a_failure_says_how_to_look_at_it(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    found = steps(drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "-x", "-j", "1"))
+    assert list(found) == ["look", "resume"]
+    assert "Cusco" in drive(folder, *found["look"]).out
+    assert drive(folder, *found["resume"]).code == 1
+
+
 def test_a_target_that_raises_is_fixed_and_run_again(tmp_path: Path) -> None:
     folder = project(tmp_path)
     found = steps(drive(folder, "run", "suite.yaml", "--target", "agent.py:raising"))

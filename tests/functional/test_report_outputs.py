@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from capitals import capitals_project
-from driving import drive, line_of
+from driving import drive, line_of, write
 
 
 @pytest.fixture
@@ -58,6 +58,16 @@ def test_a_file_that_cannot_be_written_is_reported_before_anything_is_run(projec
     assert done.code == 2
     assert f"error: {path}" in done.err
     assert not (project / ".evalharness").exists()
+
+
+@pytest.mark.parametrize(("answer", "code"), [("wrong", 1), ("right", 3)])
+def test_a_file_that_cannot_be_written_in_the_end_never_hides_a_failure(tmp_path: Path, answer: str, code: int) -> None:
+    """The target takes the place of the folder that the report was to be written into."""
+    agent = f"def answer(text):\n    open('out', 'w').close()\n    return {answer!r}\n"
+    suite = "name: a\ntarget: agent.py:answer\ntest_cases: [{id: a, input: x, expected: right}]"
+    write(tmp_path, agent_py=agent, suite_yaml=suite, pyproject_toml="")
+    done = drive(tmp_path, "run", "suite.yaml", "-o", "out/report.json")
+    assert (done.code, "error: out: " in done.err) == (code, True), done.both
 
 
 def test_a_file_of_another_program_is_not_overwritten(project: Path) -> None:

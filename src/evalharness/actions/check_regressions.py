@@ -140,7 +140,7 @@ def _suite_name(named: str, store: Store) -> str:
     known = store.suite_names()
     if named in known or not Path(named).exists():
         if named not in known:
-            raise UnknownName("suite: it has no runs here, and there is no such file", named, known)
+            raise UnknownName("suite or file", named, known)
         return named
     return find_suite(store, named).name
 

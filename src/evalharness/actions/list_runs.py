@@ -23,5 +23,5 @@ async def list_runs(context: Context, limit: int, suite_name: str | None = None)
     store = context.store
     known = store.suite_names() if suite_name is not None else []
     if known and suite_name not in known:
-        raise UnknownName("suite: it has no runs here", str(suite_name), known)
+        raise UnknownName("suite", str(suite_name), known)
     return RunList(store.list_runs(limit, suite_name), store.count_runs(suite_name), context.clock())

@@ -17,7 +17,7 @@ from evalharness.domain.case import session_file
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import without_repeats
 from evalharness.domain.report import worst
-from evalharness.domain.reported_run import Presentation
+from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import PlannedRun, Run
 from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
@@ -143,7 +143,7 @@ class RunCommand:
             print_report("json" if flags["as_json"] else "terminal", reported, self._stream, presentation)
             self._stream.flush()
         finally:  # files are for others than those who read the screen
-            write_reports(flags["outputs"], reported, presentation)
+            code = self._write_files(reported, presentation)
         if flags["save_sessions"]:
             from evalharness.actions.save_sessions import save_runs  # slow to load: only for those who want it
 
@@ -152,7 +152,18 @@ class RunCommand:
             _print_saved(saved, screen_on(shown_on, redact))
         elif not flags["as_json"] and flags["verbosity"] >= 0:
             _print_diagnosed(filter(_repeats_sessions, runs), harness, screen_on(self._stream, redact))
-        return worst([each.report.exit_code for each in reported])
+        return code
+
+    def _write_files(self, reported: Sequence[ReportedRun], presentation: Presentation) -> int:
+        """Returns the exit code of the runs. A file that cannot be written never hides that a case failed."""
+        code = worst([each.report.exit_code for each in reported])
+        try:
+            write_reports(self._flags["outputs"], reported, presentation)
+        except OSError as error:
+            if code != 1:
+                raise
+            print(harmless(f"error: {error.filename}: {error.strerror}"), file=sys.stderr)
+        return code
 
 
 @contextmanager

@@ -6,8 +6,10 @@ fixed grader (`regrade`), and what failed for reasons outside is continued as it
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -48,6 +50,8 @@ class _Steps:
         report, run = self._report, self._run
         cap = _larger_cap(run, report)
         if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
+            if report.verdict == "FAILED":  # it stopped at a failure, which is what to look at
+                yield self._look()
             yield self._resume(cap)
             if run.regrade_of:
                 yield self._regrade(cap)
@@ -105,7 +109,7 @@ class _Steps:
     def _rerun(self, flag: str) -> NextStep:
         """The words that name what was run, and what it needs to be run again."""
         options, origin = self._run.options, self._run.options.origin
-        words = ["run", origin.suite]
+        words = ["run", _suite_from_here(self._run)]
         for name, value in (
             ("--format", origin.format_name),
             ("--target", origin.target),
@@ -117,6 +121,15 @@ class _Steps:
         words += [word for pair in origin.variables.items() for word in ("--var", "=".join(pair))]
         words += [flag] if flag else []
         return NextStep("rerun", f"{self._command} {shlex.join(words)}{self._named}")
+
+
+def _suite_from_here(run: Run) -> str:
+    """As it was named, or its path from the current folder where that is another one than the run was started in."""
+    named = Path(run.options.origin.suite)
+    file = Path(run.root, named.name)
+    if not file.is_file() or (named.exists() and named.samefile(file)):
+        return run.options.origin.suite
+    return os.path.relpath(file)
 
 
 def _erred(case: Failure) -> bool:
