@@ -239,7 +239,7 @@ class TestGate:
 
     def test_without_any_gate(self, harness: Harness, suite: Suite) -> None:
         run = harness.run(suite, "echo")
-        with pytest.raises(UsageError, match="has no gate, and none is asked for"):
+        with pytest.raises(UsageError, match="has no gate, and the command line names none"):
             harness.gate(run.name)
 
 

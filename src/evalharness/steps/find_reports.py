@@ -112,7 +112,7 @@ def check_pool(reports: Sequence[Report]) -> None:
             )
         if about.regrade_of:
             raise UsageError(
-                f"{about.run_name} is a regrade of another run: it is no further try of the target",
+                f"{about.run_name} is a regrade of another run, so it did not run the target again",
                 hint="take runs that asked the target",
             )
     for about in others:
@@ -160,12 +160,14 @@ def _check_file(path: Path, reports: Sequence[Report]) -> None:
     try:
         check_pool(reports)
     except UsageError as error:
-        raise UsageError(f"{path} holds runs that are no baseline together: {error.message}", hint=error.hint) from None
+        raise UsageError(
+            f"{path} contains runs that cannot be one baseline: {error.message}", hint=error.hint
+        ) from None
     first, *others = (report.metadata for report in reports)
     for about in others:
         if (about.variant, about.environment.get("target")) != (first.variant, first.environment.get("target")):
             raise UsageError(
-                f"{path} holds runs of several targets ({first.run_name}, {about.run_name}), which are no baseline "
+                f"{path} contains runs of several targets ({first.run_name}, {about.run_name}), which are no baseline "
                 "together",
                 hint=Hint("hint.one_report"),
             )

@@ -110,7 +110,9 @@ def test_other_figures_of_the_family_are_allowed_for() -> None:
 def test_what_no_size_can_settle_is_said_to_be_so() -> None:
     old, new = report(*alike(30, 4, 4)), report(*alike(30, 4, 3))
     accepted, _ = settled(old, new, tolerance=0.25)
-    assert accepted == "nothing can: the loss is within what is accepted (25 points), but not below the margin (25 points)"
+    assert (
+        accepted == "nothing can: the loss is within what is accepted (25 points), but not below the margin (25 points)"
+    )
     nothing, _ = settled(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
     assert nothing == "nothing can: no trial passed before, so none can get worse"
     far, _ = settled(*other_ways(), margin=0.001)
