@@ -98,7 +98,7 @@ def _done(
 def _member(outline: RunOutline, store: Store) -> _Member:
     if outline.finished_at is None or outline.report is None:
         raise UsageError(
-            f"{outline.name} is not finished: later runs would be compared with a part of it",
+            f"{outline.name} is not finished: later runs would be compared with only a part of it",
             hint=Hint("hint.finish_first", run=outline.name),
         )
     if outline.report.is_broken:
@@ -122,12 +122,12 @@ def _check_fit(members: Sequence[_Member], store: Store) -> None:
         if not run.has_fresh_trials:
             raise UsageError(
                 f"{run.name} regrades earlier answers, so it did not run the target again",
-                hint="take runs that asked the target",
+                hint="choose runs that ran the target",
             )
         if not _is_same_target(runs[0], run):
             raise UsageError(
                 f"{run.name} ran a different target from {runs[0].name}: a baseline must have one target",
-                hint="take runs of one target, unchanged in between",
+                hint="choose runs of one unchanged target",
             )
 
 

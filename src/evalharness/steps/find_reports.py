@@ -51,7 +51,7 @@ class FoundReport:
         if self.others:
             names = ", ".join(report.metadata.run_name for report in self.reports)
             raise UsageError(
-                f"{self.label} has {len(self.reports)} runs: it can be the old side of a comparison only",
+                f"{self.label} has {len(self.reports)} runs: it can only be the old side of a comparison",
                 hint=f"name one of its runs: {names}",
             )
         return self
@@ -108,12 +108,12 @@ def check_pool(reports: Sequence[Report]) -> None:
         if about.sequential:
             raise UsageError(
                 f"{about.run_name} was allowed to stop early: it cannot be pooled with other runs",
-                hint="take runs with a fixed number of trials",
+                hint="choose runs with a fixed number of trials",
             )
         if about.regrade_of:
             raise UsageError(
                 f"{about.run_name} is a regrade of another run, so it did not run the target again",
-                hint="take runs that asked the target",
+                hint="choose runs that ran the target",
             )
     for about in others:
         if about.run_id in seen:
