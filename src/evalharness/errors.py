@@ -41,7 +41,7 @@ from difflib import get_close_matches
 from traceback import StackSummary, TracebackException
 from typing import Any
 
-KEPT = "what was finished is kept"
+KEPT = "finished trials are kept"
 LISTED_IN_FULL = 12
 LISTED_OF_MANY = 5
 MOST_FRAMES = 30

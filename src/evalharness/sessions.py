@@ -84,7 +84,7 @@ class Judge:
         if not isinstance(self.model, str) and not hasattr(self.model, "chat"):
             raise UsageError("a judge is `provider/model`, or a model that is open already")
         if not isinstance(self.concurrency, int):
-            raise UsageError(f"the concurrency of a judge is a whole number, and not {self.concurrency!r}")
+            raise UsageError(f"the concurrency of a judge must be a whole number, not {self.concurrency!r}")
         object.__setattr__(self, "concurrency", max(1, self.concurrency))
 
     async def check_relevance(self, response: str, criteria: Sequence[str]) -> list[RelevanceResult]:

@@ -240,7 +240,7 @@ def _reference(run: WrittenRun) -> str:
     if not isinstance(run, Report):
         return run.id if isinstance(run, Run) else str(run)
     if not run.metadata.run_id:
-        raise UsageError("this report tells neither its cases nor the id of its run", hint="hand in the run itself")
+        raise UsageError("this report contains neither its cases nor the id of its run", hint="hand in the run itself")
     return run.metadata.run_id
 
 
@@ -254,7 +254,7 @@ def _as_suite(suite: EvalSuite | Suite | Mapping[str, Any]) -> Suite:
         try:
             suite = EvalSuite.model_validate(suite)
         except ValidationError as error:
-            raise UsageError(f"this mapping is no task suite: {problems_text(error, EvalSuite)}") from None
+            raise UsageError(f"this mapping is not a task suite: {problems_text(error, EvalSuite)}") from None
     if isinstance(suite, Suite):
         return suite
     if not isinstance(suite, EvalSuite):

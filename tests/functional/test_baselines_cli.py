@@ -69,7 +69,7 @@ class TestBaseline:
         for name in ("none", "add", "a/b", "x.json", good, "", " "):
             assert drive(project, "baseline", good, "--name", name).code == 2
         too_long = drive(project, "baseline", good, "--name", "n" * 101)
-        assert "at most 100 characters, and this one 101" in too_long.err
+        assert "at most 100 characters, but this one has 101" in too_long.err
         assert drive(project, "baseline", "list", "--json").json == {"baselines": []}
 
     @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ class TestBaseline:
         write(project, more_yaml=SUITE.replace("name: capitals", "name: cities"))
         cities = drive(project, "run", "more.yaml", "--json").run_name
         told = {
-            other: "tried another target than",
+            other: "ran a different target from",
             early: "was allowed to stop early",
             regrade: "is a regrade of another run",
             cities: "is a run of cities, not of capitals",
@@ -130,7 +130,7 @@ class TestBaseline:
         assert (unknown.code, "Did you mean 'default'?" in unknown.err) == (2, True)
         (project / "agent.py").write_text(AGENT + "\n# changed\n")
         changed = drive(project, "baseline", "add", run(project, "good"))
-        assert (changed.code, "tried another target" in changed.err) == (2, True)
+        assert (changed.code, "ran a different target" in changed.err) == (2, True)
         [left] = drive(project, "baseline", "list", "--json").json["baselines"]
         assert (left["run_name"], left["added"]) == (good, [])
 
@@ -319,6 +319,7 @@ class TestCompare:
 def test_a_run_compared_with_itself_is_reported(compared: tuple[Path, str, str]) -> None:
     folder, good, _ = compared
     done = drive(folder, "compare", good, good)
+<<<<<<< HEAD
     assert (done.code, "this is a run held against itself" in done.out) == (0, True)
     assert "held against itself" in drive(folder, "compare", "base.json", good).out
     assert "held against itself" not in drive(folder, "compare", *compared[1:]).out
@@ -331,3 +332,8 @@ def test_a_baseline_of_some_cases_says_that_others_are_not_compared(tmp_path: Pa
     assert "this run has only 1 of the 2 cases of its suite" in part.out
     drive(tmp_path, "run", "suite.yaml")
     assert "only" not in drive(tmp_path, "baseline", "set", "latest").out
+=======
+    assert (done.code, "this compares a run with itself" in done.out) == (0, True)
+    assert "compares a run with itself" in drive(folder, "compare", "base.json", good).out
+    assert "compares a run with itself" not in drive(folder, "compare", *compared[1:]).out
+>>>>>>> words

@@ -205,7 +205,7 @@ def test_one_that_ends_the_run_is_named_in_words(folder: Path, target: str, said
     assert "Traceback" not in done.both
     run = str(drive(folder, "runs", "--json").json["runs"][0]["run_name"])
     assert re.search(rf"ended run {run} during cases? a\b", done.err)
-    assert "what was finished is kept; fix the target and run the suite again" in done.err
+    assert "finished trials are kept; fix the target and run the suite again" in done.err
     resumed = drive(folder, "resume", whole_shutdown=True)
     assert resumed.code == 3
     assert said in resumed.err

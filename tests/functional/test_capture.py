@@ -112,7 +112,7 @@ def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
         (("greets", "-o", "suite.yaml"), "suite.yaml exists"),
         (("greets", "--trial", "7", "-o", "new.yaml"), "no finished trial 7"),
         (("greets",), "--output is missing"),
-        (("greets", "-o", "new.json"), "let the file's name end in .yaml"),
+        (("greets", "-o", "new.json"), "use a file name that ends in .yaml"),
         (("greets", "-o", "notes.txt/new.yaml"), "-o notes.txt/new.yaml cannot be written"),
         (("greets", "huge", "-o", "new.yaml"), "case 'huge': 1180591620717411303424 cannot be written"),
         (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with a text"),

@@ -169,7 +169,7 @@ def test_validate_reports_every_problem_with_its_place_and_a_way_out(tmp_path: P
         r"bad.yaml:14: test_cases\[2\].graders\[2\].*weigth: unknown key 'weigth'; allowed: .*",
         r"bad.yaml:15: test_cases\[2\].criticality: 'hihg' is not allowed; did you mean 'high'\?",
         r"bad.yaml:16: test_cases\[3\]: a case is a mapping with id and input, not a number",
-        r"bad.yaml:17: test_cases\[4\].id: must not hold \{\{: .*",
+        r"bad.yaml:17: test_cases\[4\].id: must not contain \{\{: .*",
     }
     lines = [line.strip() for line in done.err.splitlines()]
     assert lines[0] == "✗ bad.yaml"

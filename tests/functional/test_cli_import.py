@@ -67,7 +67,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     odd = TABLE.replace("question", "asked")
     write(tmp_path, qa_csv=TABLE, odd_csv=odd, rows_jsonl='{"q": "x"}\n', bad_json="{", suite_yaml="name: x\n")
     for words, message in [
-        (["odd.csv"], "odd.csv is a table: say which column is what"),
+        (["odd.csv"], "odd.csv is a table: map its columns"),
         (["rows.jsonl"], "columns: q; try --map input=COLUMN"),
         (["qa.csv", "--map", "input=quest"], "unknown column 'quest'. Did you mean 'question'?"),
         (["qa.csv", "--map", "input=question", "--format", "native"], "formats are for suite files"),

@@ -152,7 +152,7 @@ class TestFloor:
         line = line_of(done, "sequential")
         assert "decided after 14 of 160 trials: more than 80 % pass" in line
         assert "SPRT, α 0.05, β 0.2" in line
-        assert "a number fixed before would have to be 78" in done.out
+        assert "a fixed plan would need 78" in done.out
         assert "valid at any time" in done.out
         assert "in 3 tries" not in done.out
 

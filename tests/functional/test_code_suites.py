@@ -47,7 +47,7 @@ def test_what_is_wrong_with_a_file_is_reported(tmp_path: Path) -> None:
     mbpp = str(FIXTURES / "mbpp.jsonl")
     for words, told in [
         (["--preset", "humaneval"], "mbpp.jsonl:1: [0]: these rows look like mbpp; use --preset mbpp"),
-        (["--preset", "mbpp", "--map", "input=text"], "take a mapping or a preset, not both"),
+        (["--preset", "mbpp", "--map", "input=text"], "give a mapping or a preset, not both"),
         (["--preset", "mbpp", "--format", "native"], "with a preset the file is a table"),
         (["--preset", "gsm"], "humaneval"),
     ]:

@@ -119,7 +119,7 @@ def test_a_base_url_that_is_not_one_is_reported_with_the_file_and_the_way_out(re
     assert done.code == 2
     assert done.err.splitlines() == [
         "error: endpoint.json: target http.url: must start with http:// or https://, not '127.0.0.1:8765'",
-        "  where a {{variable}} stands there, give it another value with --var",
+        "  if it contains a {{variable}}, give that another value with --var",
     ]
 
 

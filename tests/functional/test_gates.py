@@ -117,7 +117,7 @@ def test_a_case_that_is_in_quarantine_twice_is_reported(tmp_path: Path) -> None:
     ]
     folder = project(tmp_path, f"gate: {{quarantine: [{', '.join(entries)}]}}")
     done = drive(folder, "validate", "suite.yaml")
-    assert (done.code, "'a' is in quarantine already (entry 1)" in done.both) == (2, True)
+    assert (done.code, "'a' is already in quarantine (entry 1)" in done.both) == (2, True)
     once = project(tmp_path / "once", f"gate: {{quarantine: [{entries[0]}]}}")
     assert drive(once, "validate", "suite.yaml").code == 0
 
@@ -169,7 +169,7 @@ def test_strict_flips_fails_for_one_case_and_says_what_that_is_worth(tmp_path: P
     assert later.code == 0
     low, high = later.report["comparison"]["flip_alarm"]
     assert 0 <= low < high < 1, "six trials of each are known, of b five passed"
-    assert f"one would in {100 * low:.0f} to {100 * high:.0f} of 100 runs" in json.dumps(later.report["gate"])
+    assert f"false alarm in {100 * low:.0f} to {100 * high:.0f} of 100 runs" in json.dumps(later.report["gate"])
     again = drive(folder, "gate", later.run_name, "--strict-flips", "--json").json["gate_report"]
     assert again["comparison"]["flip_alarm"] == [low, high]
     assert drive(folder, "verify", later.run_name).code == 0
@@ -254,7 +254,7 @@ def test_a_report_s_file_is_judged_by_flags_alone(tmp_path: Path) -> None:
     run(folder, "--fail-under", "50", "-o", "report.json")
     judged = drive(folder, "gate", "report.json")
     assert judged.code == 2
-    assert "a report file is not judged again by its own gate, and none is asked for" in judged.err
+    assert "a report file is not judged again by its own gate, and the command line names none" in judged.err
 
 
 def test_judging_a_stored_run_and_its_report(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_cases_that_were_not_selected_are_not_called_removed(tmp_path: Path) -> 
 def test_a_run_compared_with_itself_is_reported(tmp_path: Path) -> None:
     folder = project(tmp_path)
     name = run(folder, "--json").run_name
-    assert "this is a run held against itself" in drive(folder, "gate", name, "--baseline", name).out
+    assert "this compares a run with itself" in drive(folder, "gate", name, "--baseline", name).out
 
 
 def test_thresholds_of_a_group_without_cases_do_not_refuse_the_run(tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ def test_a_baseline_that_cannot_be_compared_is_reported_without_a_gate(tmp_path:
             {"verdict": "INVALID", "exit_code": 3, "why": ""},
             "spoilt.json cannot be the baseline: its run is INVALID\n",
         ),
-        ({"cases": "twice"}, "spoilt.json holds the case 'a' twice"),
+        ({"cases": "twice"}, "spoilt.json contains the case 'a' twice"),
         ({"cases": "impossible"}, "spoilt.json: the counts of case 'a' cannot be: 99 passed of 3 trials, 0 errors"),
     ],
 )  # fmt: skip

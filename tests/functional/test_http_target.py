@@ -171,7 +171,7 @@ class TestTheAnswer:
             return web.Response(body=b"4", headers=headers)
 
         trial = ask(handler, expected="4")
-        assert (trial.state, trial.reason) == ("error", f"the reply cannot be read: '{charset}' is no charset of HTTP")
+        assert (trial.state, trial.reason) == ("error", f"the reply cannot be read: '{charset}' is not an HTTP charset")
 
 
 class TestWhatGoesWrong:

@@ -69,7 +69,7 @@ def test_a_second_interrupt_ends_what_outlives_the_first(tmp_path: Path, target:
         process.send_signal(number)
         done = process.wait()
     assert (done.code, "pending" in done.out) == (130, False), "it exits at once, without a report"
-    assert "what was finished is kept" in done.err
+    assert "finished trials are kept" in done.err
     assert len(project.run_names()) == 1
     assert project.rows() == []
 

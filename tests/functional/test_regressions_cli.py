@@ -126,7 +126,7 @@ def test_a_threshold_is_a_difference_of_scores(project: Path, threshold: str) ->
 
 def test_by_a_threshold_nothing_is_undecided(project: Path) -> None:
     refused = drive(project, "regressions", "capitals", "--threshold", "0.1", "--inconclusive", "fail")
-    assert (refused.code, "nothing is undecided" in refused.err) == (2, True)
+    assert (refused.code, "never inconclusive" in refused.err) == (2, True)
 
 
 def test_further_tool_calls_are_not_a_degradation(project: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_variant_that_broke_does_not_hide_the_loss_of_another(project: Path) -
     assert (comparison["new"]["variant"], comparison["verdict"]) == ("agent.py:bad", "REGRESSION")
     assert "cannot be compared: all 3 cases that both have were not judged in one of them" in found["notes"][0]["text"]
     shown = drive(project, "regressions", "capitals").out
-    assert shown.startswith("INVALID   capitals: a run that broke")
+    assert shown.startswith("INVALID   capitals: the run broke")
     assert "\n\nREGRESSION   100 % → 67 % " in shown
 
     run(project, "dead")
@@ -353,7 +353,7 @@ def test_results_of_recorded_sessions_are_a_baseline(project: Path) -> None:
     (project / "old-run-001.json").write_text(json.dumps(saved))
     code, found = checked(project, "capitals", "--baseline", "old-run-001.json")
     assert (code, found["comparisons"][0]["old"]["run_name"]) == (1, "old-run-001")
-    assert any("by name alone" in note for note in texts(found["comparisons"][0]["notes"]))
+    assert any("by name only" in note for note in texts(found["comparisons"][0]["notes"]))
 
 
 def test_comparing_in_python_as_documented(project: Path) -> None:

@@ -235,9 +235,7 @@ test_cases:
         folder = project(tmp_path, suite, own_py="def no(context):\n    return False\n")
         [fault] = selftest_of(folder, code=1)["unsound"]
         assert fault["params"]["graders"] == [name]
-        assert fault["text"].startswith(
-            f"wait: doing nothing is called right (`null_passes`), but does not pass: {name}"
-        )
+        assert fault["text"].startswith(f"wait: doing nothing should pass (`null_passes`), but does not: {name}")
         assert "remove `null_passes`" in line_of(drive(folder, "selftest", "suite.yaml"), "next")
 
     def test_the_answer_of_a_case_with_the_same_text_is_no_wrong_one(self, tmp_path: Path) -> None:
@@ -273,7 +271,7 @@ test_cases:
 """
         found = selftest_of(project(tmp_path, suite))
         assert found["verdict"] == "SOUND"
-        assert notes_of(found, "cannot_fail") == ["`regex` passes whatever it is given, in 1 case: peru"]
+        assert notes_of(found, "cannot_fail") == ["`regex` passes every answer, in 1 case: peru"]
 
     def test_a_grader_that_breaks_on_a_wrong_answer_is_named(self, tmp_path: Path) -> None:
         own = "import json\ndef check(context):\n    return json.loads(context.text)['name'] == 'Ada'\n"
@@ -428,7 +426,11 @@ def test_python_programs_ask_the_harness(tmp_path: Path) -> None:
 
 def test_the_help_speaks_of_judges_and_answers_since_no_target_is_run(tmp_path: Path) -> None:
     words = " ".join(succeed(tmp_path, "selftest", "--help").out.split())
-    for said in ("Stop when judges have cost this much", "Grade up to N answers at the same time", "0 turns this off"):
+    for said in (
+        "Stop when the judges have cost this much",
+        "Grade up to N answers at the same time",
+        "0 turns this off",
+    ):
         assert said in words
     assert "every target" not in words
     assert "UNSOUND or INVALID" in " ".join(succeed(tmp_path, "run", "--help").out.split())

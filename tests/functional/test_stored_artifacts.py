@@ -161,7 +161,7 @@ def test_artifacts_that_belong_nowhere_are_told_with_their_place(tmp_path: Path)
     )
     done = drive(tmp_path, "regrade", "--artifact", "artifact.jsonl", "--dataset", "dataset.json", "--json")
     assert states_by_variant(done) == {"big": {"one": ["passed"]}}
-    [told] = [line for line in done.err.splitlines() if "artifacts of no" in line]
+    [told] = [line for line in done.err.splitlines() if "artifacts left out" in line]
     assert told == (
         "warning: 5 artifacts left out, matching no case or variant of dataset.json: artifact.jsonl:2 (caseId nope), "
         "artifact.jsonl:3 (recording eval__greet.v1__one__huge__main__inv0), "
@@ -286,7 +286,7 @@ def test_a_scorer_is_shown_to_measure_and_a_judge_that_is_off_to_be_off(tmp_path
         assert "cost: scored 1.00" in text
         assert "latency: pass 1.00" in text
         assert "llm-judge: off" in text
-    assert "of what was measured, also in failed cases; assertions count in the pass rate" in done.out
+    assert "includes scores of failed cases; assertions count in the pass rate" in done.out
 
 
 def test_a_variant_that_only_has_an_id_is_told_to_the_target(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ class TestPythonCallers:
         for wrong in ({"trials": 0}, {"max_concurrency": -1}):
             with pytest.raises(UsageError, match="at least"):
                 evaluate(self.suite, "echo", store=":memory:", **wrong)  # type: ignore[arg-type]
-        with pytest.raises(UsageError, match="42 is no target"):
+        with pytest.raises(UsageError, match="42 is not a target"):
             evaluate(self.suite, 42, store=":memory:")  # type: ignore[arg-type]
         with pytest.raises(UsageError, match=r"nope\.yaml: cannot be read|no such file"):
             evaluate("nope.yaml", store=":memory:")

@@ -152,7 +152,7 @@ def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
         ("other.json", '{"a": 1}', "is neither a report nor a table of pass^k"),
         ("broken.json", "{", "is not JSON"),
         ("list.json", "[]", "is neither a report nor a table of pass^k"),
-        ("old.json", '{"eval_report": {"verdict": "PASSED"}}', "is no report that this version reads"),
+        ("old.json", '{"eval_report": {"verdict": "PASSED"}}', "is not a report that this version can read"),
         ("empty.csv", "a,b\n1,2\n", "is neither a report nor a table of pass^k"),
     ],
 )

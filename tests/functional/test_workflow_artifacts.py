@@ -171,8 +171,8 @@ def test_result_text_keeps_the_text(folder: Path) -> None:
     [
         ("result: artefact", "http.result: 'artefact' is not allowed; did you mean 'artifact'?"),
         ("reslt: json", "http.reslt: unknown key 'reslt'; did you mean 'result'?"),
-        ("nam: mine", "'nam' beside the mapping of 'http' is not understood; did you mean 'name'?"),
-        ("url: http://other", "'url' is given twice: beside the mapping of 'http' and inside it"),
+        ("nam: mine", "unknown key 'nam' next to the mapping of 'http'; did you mean 'name'?"),
+        ("url: http://other", "'url' is given twice: next to the mapping of 'http' and inside it"),
     ],
 )
 def test_what_is_beside_the_mapping_of_a_target_is_checked(beside: str, reason: str, folder: Path) -> None:

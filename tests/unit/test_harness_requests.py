@@ -223,7 +223,7 @@ class TestResume:
     )
     def test_a_run_goes_on_as_it_began(self, harness: Harness, suite: Suite, option: EvaluateOptions) -> None:
         run = harness.run(suite, "echo")
-        with pytest.raises(CannotResume, match=f"goes on with its own {next(iter(option))}"):
+        with pytest.raises(CannotResume, match=f"continues with its own {next(iter(option))}"):
             harness.run(suite, "echo", resume=run.name, **option)
 
 
@@ -239,7 +239,7 @@ class TestGate:
 
     def test_without_any_gate(self, harness: Harness, suite: Suite) -> None:
         run = harness.run(suite, "echo")
-        with pytest.raises(UsageError, match="has no gate, and none is asked for"):
+        with pytest.raises(UsageError, match="has no gate, and the command line names none"):
             harness.gate(run.name)
 
 

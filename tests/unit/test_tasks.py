@@ -364,7 +364,8 @@ def test_a_suite_may_be_a_mapping(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("suite", "problem"), [({"name": "chores"}, "this mapping is no task suite: tasks: "), (3, "a suite is .*, got 3")]
+    ("suite", "problem"),
+    [({"name": "chores"}, "this mapping is not a task suite: tasks: "), (3, "a suite is .*, got 3")],
 )
 def test_what_is_no_suite_is_refused(tmp_path: Path, suite: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):

@@ -87,7 +87,7 @@ def _one_file(context: Context, request: CalibrationRequest) -> LoadedFile:
     files = find_suites(context.store, [request.suite], request.format_name)
     if len(files) != 1:
         raise UsageError(
-            f"{request.suite} holds {len(files)} suites, and one is taken at a time", hint="name one of them"
+            f"{request.suite} contains {len(files)} suites, but only one can be used at a time", hint="name one of them"
         )
     return files[0]
 

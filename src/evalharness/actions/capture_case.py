@@ -84,7 +84,7 @@ async def capture_cases(context: Context, request: CaptureRequest) -> CapturedFi
 
 def _check_output(path: Path, *, replace: bool) -> None:
     if path.suffix.lower() not in (".yaml", ".yml"):
-        raise UsageError(f"-o {path}: regression evals are written as YAML", hint="let the file's name end in .yaml")
+        raise UsageError(f"-o {path}: regression evals are written as YAML", hint="use a file name that ends in .yaml")
     if path.is_dir() or (path.exists() and not replace):
         raise UsageError(f"{path} exists", hint=Hint("hint.capture_over"))
 

@@ -80,7 +80,7 @@ def _check_resumed(name: str, asked: EvaluateOptions) -> None:
     """A run goes on as it began: only what `_resume` uses can be said again."""
     for key in EvaluateOptions.__annotations__:
         if key not in RESUMED_WITH and key in asked:
-            raise CannotResume(f"run {name} goes on with its own {key}", hint=f"leave {key} out, or start a new run")
+            raise CannotResume(f"run {name} continues with its own {key}", hint=f"leave {key} out, or start a new run")
 
 
 async def _resume(
@@ -89,9 +89,9 @@ async def _resume(
     """Continue a stored run with the functions of this program: they are checked to be the same."""
     assert file.suite is not None
     if [case.id for case in stored.suite.cases] != [case.id for case in file.suite.cases]:
-        raise CannotResume(f"run {stored.name} has other cases than this suite", hint="start a new run")
+        raise CannotResume(f"run {stored.name} has different cases from this suite", hint="start a new run")
     if request.trials not in (None, stored.lock.trials):
-        raise CannotResume(f"run {stored.name} has {stored.lock.trials} trials a case", hint="start a new run")
+        raise CannotResume(f"run {stored.name} has {stored.lock.trials} trials per case", hint="start a new run")
     suite = file.suite.model_copy(update={"trials": stored.lock.trials})
     if request.scorers:
         suite = with_scorers(suite, request.scorers)
@@ -101,7 +101,9 @@ async def _resume(
     run = stored.model_copy(update={"suite": suite, "target": target})
     options = request.options
     if options.judge_model not in ("", stored.options.judge_model):
-        raise CannotResume(f"run {stored.name} goes on with its own judge", hint="leave judge_model out, or regrade it")
+        raise CannotResume(
+            f"run {stored.name} continues with its own judge", hint="leave judge_model out, or regrade it"
+        )
     if options.run_name not in ("", stored.name):
         raise CannotResume(f"run {stored.name} keeps its name", hint="leave run_name out")
     asked = ResumeRequest(

@@ -43,7 +43,7 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
             if is_file
             else f"run {report.metadata.run_name} has no gate"
         )
-        raise UsageError(f"{what}, and none is asked for", hint=Hint("hint.ask_for_gate"))
+        raise UsageError(f"{what}, and the command line names none", hint=Hint("hint.ask_for_gate"))
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
         return reported(report)
     check_question(suite.gate, report, store)

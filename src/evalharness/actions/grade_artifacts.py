@@ -79,7 +79,7 @@ async def grade_artifacts(
     [named] = request.suites
     files = [named] if isinstance(named, LoadedFile) else find_suites(context.store, [named], request.format_name)
     if len(files) != 1:
-        raise UsageError(f"{named} holds {len(files)} suites", hint="name one of them")
+        raise UsageError(f"{named} contains {len(files)} suites", hint="name one of them")
     [dataset] = files
     suite = dataset.suite
     assert suite is not None, "a file with problems was refused"
@@ -91,7 +91,7 @@ async def grade_artifacts(
     trials = {case.id: number for case in chosen if (number := homes.trials_of(case))}
     if not trials:
         hint = Hint("hint.case_of_artifacts")
-        message = f"{file.path} holds no artifact of a case of {dataset.path.name}"
+        message = f"{file.path} contains no artifact of a case of {dataset.path.name}"
         places, number = _places(file, homes.index.artifacts), len(homes.index.artifacts)
         raise NothingSelected(f"{message}: {first_names(places, number)}", hint=hint)
     _refuse_one_for_all(file, suite, homes.index)

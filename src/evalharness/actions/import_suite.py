@@ -90,7 +90,7 @@ def _from_table(request: ImportRequest) -> tuple[Suite, list[Problem]]:
         by = "a mapping of its columns" if request.mapping else "a preset"
         raise UsageError(f"formats are for suite files; with {by} the file is a table")
     if request.mapping and request.preset:
-        raise UsageError(f"take a mapping or a preset, not both: {request.preset} knows its columns")
+        raise UsageError(f"give a mapping or a preset, not both: {request.preset} knows its columns")
     if request.preset:
         name = request.name or request.path.name.partition(".")[0] or request.path.name
         findings = read_rows(request.path)
@@ -130,7 +130,7 @@ def _is_usual_table(path: Path) -> bool:
         return True
     if is_table or (looks_like_table(rows) and recognise(rows) is None):
         raise UsageError(
-            f"{path} is a table: say which column is what",
+            f"{path} is a table: map its columns",
             hint=Hint("hint.columns", columns=list(columns_of(rows))),
         )
     return False

@@ -119,7 +119,7 @@ def _weighing(suite: Suite) -> Suite:
     if not suite.cases:
         raise UsageError(f"suite {suite.name} has no cases")
     if not cases:
-        raise UsageError(f"every case of suite {suite.name} weighs 0", hint="give a case a weight above 0")
+        raise UsageError(f"every case of suite {suite.name} has weight 0", hint="give a case a weight above 0")
     return suite.model_copy(update={"cases": cases})
 
 

@@ -103,7 +103,7 @@ def _refuse_unfinished(store: Store, regrade: Run) -> None:
     """What a regrade lacks is a grade, or an answer that another run lacks: nothing that could be run."""
     if sum(1 for _ in store.outcomes(regrade.id)) < regrade.planned_trials:
         raise CannotResume(
-            f"run {regrade.name} is an unfinished regrade, in which there is nothing to run",
+            f"run {regrade.name} is an unfinished regrade, so there is nothing to run",
             hint=Hint("hint.resume_then_regrade", run=regrade.regrade_of),
         )
 

@@ -70,7 +70,7 @@ class SelftestResult:
             "max_tokens": options.max_tokens and options.max_tokens - self.spent_tokens,
         }
         if any(cap is not None and cap <= 0 for cap in left.values()):
-            raise SpendCapReached("the selftest spent all that may be spent, so nothing was run", hint="raise the cap")
+            raise SpendCapReached("the selftest used up the spend cap, so nothing was run", hint="raise the cap")
         return options.model_copy(update=left)
 
 

@@ -98,7 +98,7 @@ def _done(
 def _member(outline: RunOutline, store: Store) -> _Member:
     if outline.finished_at is None or outline.report is None:
         raise UsageError(
-            f"{outline.name} is not finished: later runs would be compared with a part of it",
+            f"{outline.name} is not finished: later runs would be compared with only a part of it",
             hint=Hint("hint.finish_first", run=outline.name),
         )
     if outline.report.is_broken:
@@ -121,13 +121,13 @@ def _check_fit(members: Sequence[_Member], store: Store) -> None:
     for run in runs:
         if not run.has_fresh_trials:
             raise UsageError(
-                f"{run.name} judges answers that were there before: it is no further try of the target",
-                hint="take runs that asked the target",
+                f"{run.name} regrades earlier answers, so it did not run the target again",
+                hint="choose runs that ran the target",
             )
         if not _is_same_target(runs[0], run):
             raise UsageError(
-                f"{run.name} tried another target than {runs[0].name}: the runs of one baseline must be alike",
-                hint="take runs of one target, unchanged in between",
+                f"{run.name} ran a different target from {runs[0].name}: a baseline must have one target",
+                hint="choose runs of one unchanged target",
             )
 
 
@@ -190,7 +190,9 @@ def _check_output(path: Path) -> None:
         try:
             read_reports(path)
         except UsageError as error:
-            raise UsageError(f"{path} exists and is no baseline: {error.message}", hint="name another file") from None
+            raise UsageError(
+                f"{path} exists and is not a baseline: {error.message}", hint="name another file"
+            ) from None
 
 
 def _make_folder(folder: Path) -> None:

@@ -151,7 +151,7 @@ def run_command(words: list[str]) -> int:
     except OSError as error:
         what = f"{error.filename}: " if error.filename else "the output cannot be written: "
         keeps = bool(words) and words[0] in COMMANDS and COMMANDS[words[0]].keeps
-        hint = "what was finished is kept in the store" if keeps else ""
+        hint = "finished trials are kept in the store" if keeps else ""
         return _tell(f"{what}{error.strerror or error}", hint, 3, [])
     except BaseException as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
         if _asked("debug", words):

@@ -120,7 +120,7 @@ def as_artifact(value: Artifact) -> EvalArtifact:
     try:
         return parse_artifact(value)
     except ValueError as error:
-        raise UsageError(f"this is no artifact: {error}") from None
+        raise UsageError(f"this is not an artifact: {error}") from None
 
 
 def looks_like_artifact(value: Any) -> bool:

@@ -39,7 +39,7 @@ class ApiCall(Record):
         if "{{" in written:  # a variable, which is filled in later
             return written
         if written.upper() not in METHODS:
-            raise ValueError(f"{quoted(written)} is no HTTP method; write {', '.join(METHODS)}")
+            raise ValueError(f"{quoted(written)} is not an HTTP method; write {', '.join(METHODS)}")
         return written.upper()
 
 

@@ -128,7 +128,7 @@ class SessionAssertion(GoRecord):
     def _says_something(cls, value: Json) -> Json:
         """Every text holds the empty one: an assertion that was left unfinished would pass whatever is said."""
         if value is None or value == "":
-            raise ValueError("is empty: the assertion would always hold")
+            raise ValueError("is empty: the assertion would always be true")
         return value
 
 

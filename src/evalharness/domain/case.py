@@ -32,7 +32,7 @@ class CaseFile(Record):
     @model_validator(mode="after")
     def _one_of_both(self) -> CaseFile:
         if (self.text is None) == (self.path is None):
-            raise ValueError("give either the file's text or {path: file-beside-the-suite}")
+            raise ValueError("give either the file's text or {path: file-next-to-the-suite}")
         return self
 
 

@@ -294,7 +294,7 @@ _TAKEN = ("none", "list", "set", "add", "rm", "latest")
 def check_given_name(name: str, kind: str, longest: int) -> None:
     """Raises UsageError for a name that would also be a file's, a command's word or the id of a run."""
     if len(name) > longest:
-        raise UsageError(f"the name of a {kind} has at most {longest} characters, and this one {len(name):,}")
+        raise UsageError(f"the name of a {kind} can have at most {longest} characters, but this one has {len(name):,}")
     is_fit = _GIVEN_NAME.fullmatch(name) and not name.lower().endswith(".json") and not _RUN_ID.fullmatch(name)
     if not is_fit or name in _TAKEN:
         raise UsageError(

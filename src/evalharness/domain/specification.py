@@ -143,9 +143,9 @@ def _with_options_beside(
         meant = closest(str(key), common)
         if meant or noun != "target":
             advice = f"did you mean '{meant}'?" if meant else f"write all options of {kind} inside its mapping"
-            raise ValueError(f"'{key}' beside the mapping of '{kind}' is not understood; {advice}")
+            raise ValueError(f"unknown key '{key}' next to the mapping of '{kind}'; {advice}")
         if key in options:
-            raise ValueError(f"'{key}' is given twice: beside the mapping of '{kind}' and inside it")
+            raise ValueError(f"'{key}' is given twice: next to the mapping of '{kind}' and inside it")
     return {**options, **extra}
 
 

@@ -125,7 +125,7 @@ def not_a_suite(source: Source) -> Problem:
     """Why a file that the user takes for a suite is none."""
     if is_config(source.path):
         held = "graders by name" if source.path.match(GRADERS) else "what evals must reach"
-        return _problem(source, f"holds {held} and is no suite; it is checked with the evals that use it")
+        return _problem(source, f"contains {held} and is not a suite; it is checked with the evals that use it")
     if looks_like_table(source.data):
         message = f"looks like a table of {', '.join(columns_of(source.data))}"
         return Problem(str(source.path), 0, "", message, hint=import_hint(source.path))

@@ -72,7 +72,9 @@ def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
         if source is not None and not forced and not _is_meant_as_session(source):
             if recognise(source.data) is None:
                 files.add(path.resolve())
-                problems.append(Problem(str(path), 0, "", "is no recorded session: left out", severity="warning"))
+                problems.append(
+                    Problem(str(path), 0, "", "is not a recorded session, so it is left out", severity="warning")
+                )
             continue
         files.add(path.resolve())
         if source is not None:

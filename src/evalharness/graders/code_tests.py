@@ -60,7 +60,7 @@ class CodeTestsOptions(Options):
             raise ValueError("entry_point is missing: the function that check(candidate) is called with")
         for name, node in functions.items():
             if name.startswith(TEST) and [arg.arg for arg in node.args.args] not in ([], ["candidate"]):
-                raise ValueError(f"{name} asks for arguments that nobody gives; only `candidate` is known")
+                raise ValueError(f"{name} has unknown arguments; only `candidate` is passed")
         return self
 
 

@@ -96,10 +96,10 @@ class DeltasOptions(Options):
         """A misspelled path would otherwise pass every answer."""
         numbers = list(numbers_in(self.value))
         if not numbers:
-            raise ValueError("the value holds no number to compare with")
+            raise ValueError("the value contains no number to compare with")
         for pattern, _ in self.tolerances:
             if not any(self._covers(pattern, path) for path, _ in numbers):
-                raise ValueError(f"tolerance '{'.'.join(pattern)}' is no number of the value, and holds none")
+                raise ValueError(f"tolerance '{'.'.join(pattern)}' is not a number in the value and contains none")
         if not self.judged():
             raise ValueError("every number that could be judged is ignored")
         return self
@@ -143,7 +143,7 @@ def _limits(written: Mapping[str, Json], place: JsonPath) -> DeltaLimits:
     for key, delta in written.items():
         where = ".".join((*place, key))
         if key not in DeltaLimits.model_fields:
-            raise ValueError(f"{where} is no limit; beside min_delta and max_delta there can be nothing else")
+            raise ValueError(f"{where} is not a limit; only min_delta and max_delta are allowed here")
         if delta is not None and (isinstance(delta, bool) or not isinstance(delta, int | float)):
             raise ValueError(f"{where} must be a number, not {named(delta)}")
     try:

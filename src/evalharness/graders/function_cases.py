@@ -61,8 +61,8 @@ class FunctionCase(Record):
     def _not_of_the_grader(cls, written: Any) -> Any:
         stray = [key for key in OF_THE_GRADER if isinstance(written, Mapping) and key in written]
         if stray:
-            place = "timeout_per_case stands" if stray[0].startswith("timeout") else f"{stray[0]} stands"
-            raise ValueError(f"{place} beside test_cases, not in one of them: it holds for all")
+            key = "timeout_per_case" if stray[0].startswith("timeout") else stray[0]
+            raise ValueError(f"put {key} next to test_cases, not inside a test case: it applies to all of them")
         return written
 
     @field_validator("args", mode="before")

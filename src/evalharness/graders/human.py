@@ -125,7 +125,7 @@ class Human(Grader):
         self.people = options.evaluators.min_required
 
     async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it
-        return Grade(state="awaiting", reason="a person's rating is due")
+        return Grade(state="awaiting", reason="a person's rating is pending")
 
     def example(self) -> Example | None:
         return self.options.example()

@@ -103,9 +103,9 @@ def find_exit_code(transcript: Transcript) -> tuple[int | None, str]:
         return transcript.exit_code, ""
     call = next((call for call in reversed(transcript.tool_calls) if is_shell(call)), None)
     if call is None:
-        return None, "the target is no command and made no shell call"
+        return None, "the target is not a command and made no shell call"
     code = _exit_code_in_text(call.result)
-    return code, "" if code is not None else f"the last shell call, {shown(call.name)}, tells no exit code"
+    return code, "" if code is not None else f"the last shell call, {shown(call.name)}, has no exit code"
 
 
 def is_shell(call: ToolCall) -> bool:

@@ -21,7 +21,7 @@ def read_path(written: str) -> JsonPath:
     """`users.*.id`, also as `$.users[*].id`. Raises ValueError for what names nothing."""
     steps = tuple(_IN_BRACKETS.sub(r".\1", written).removeprefix("$").removeprefix(".").split("."))
     if not all(steps):
-        raise ValueError(f"'{written}' is no path; write it like users.*.id")
+        raise ValueError(f"'{written}' is not a path; write it like users.*.id")
     return steps
 
 

@@ -35,7 +35,7 @@ def _as_suite(suite: BaseModel) -> Suite:
         if isinstance(suite, EvalSuite):
             return task_suites.suite_of(suite)
     except ValidationError as error:
-        raise UsageError(f"this {type(suite).__name__} is no suite: {problems_text(error, Suite)}") from None
+        raise UsageError(f"this {type(suite).__name__} is not a suite: {problems_text(error, Suite)}") from None
     if isinstance(suite, Suite):
         return suite
     kind = type(suite).__name__

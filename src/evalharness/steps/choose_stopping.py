@@ -148,7 +148,7 @@ def _check_clusters(suite: Suite) -> None:
     if size > 1:
         raise UsageError(
             f"{STOPS_EARLY} cannot judge cases that share a cluster ('{cluster}' has {size:,}): it counts trials "
-            "one by one, as if none resembled another",
+            "one by one, as if they were independent",
             hint=Hint("hint.sequential_clusters"),
         )
 
@@ -164,7 +164,7 @@ def _check_weights(suite: Suite) -> None:
         )
     if weights == {0.0}:
         raise UsageError(
-            f"{STOPS_EARLY} cannot judge a pass rate: every case weighs 0", hint="give a case a weight above 0"
+            f"{STOPS_EARLY} cannot judge a pass rate: every case has weight 0", hint="give a case a weight above 0"
         )
 
 

@@ -107,7 +107,7 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
     try:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:
-        raise UsageError(f"{written!r} is no target: {explain(error)}") from None
+        raise UsageError(f"{written!r} is not a target: {explain(error)}") from None
     try:
         registry.load("target", spec.kind)
     except UnknownName as error:

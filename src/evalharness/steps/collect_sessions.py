@@ -45,7 +45,7 @@ def eval_run_of(run: Run, trials: Iterable[Trial], config: Config) -> EvalRun:
     results = tuple(_results(run, finished, config))
     started = moment_of(run.created_at)
     if started is None:
-        raise HarnessError(f"the run {run.name} was stored with a time that is none: {run.created_at}")
+        raise HarnessError(f"the run {run.name} was stored with an invalid time: {run.created_at}")
     return EvalRun(
         name=run.name,
         timestamp=started,

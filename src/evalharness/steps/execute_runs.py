@@ -244,7 +244,7 @@ def check_run_name(name: str, runs: int, store: Store) -> None:
     if runs > 1:
         raise UsageError(f"{runs} runs cannot all be named {name}", hint="name a run of one suite on one target")
     if store.redactor.redact(name) != name:
-        raise UsageError("the name of the run contains a secret", hint="take another name")
+        raise UsageError("the name of the run contains a secret", hint="choose another name")
     if any(baseline.name == name for baseline in store.baselines()):
         raise UsageError(f"'{name}' cannot be the name of a run: it is that of a baseline")
 

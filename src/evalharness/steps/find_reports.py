@@ -51,7 +51,7 @@ class FoundReport:
         if self.others:
             names = ", ".join(report.metadata.run_name for report in self.reports)
             raise UsageError(
-                f"{self.label} has {len(self.reports)} runs: it can be the old side of a comparison only",
+                f"{self.label} has {len(self.reports)} runs: it can only be the old side of a comparison",
                 hint=f"name one of its runs: {names}",
             )
         return self
@@ -108,12 +108,12 @@ def check_pool(reports: Sequence[Report]) -> None:
         if about.sequential:
             raise UsageError(
                 f"{about.run_name} was allowed to stop early: it cannot be pooled with other runs",
-                hint="take runs with a fixed number of trials",
+                hint="choose runs with a fixed number of trials",
             )
         if about.regrade_of:
             raise UsageError(
-                f"{about.run_name} is a regrade of another run: it is no further try of the target",
-                hint="take runs that asked the target",
+                f"{about.run_name} is a regrade of another run, so it did not run the target again",
+                hint="choose runs that ran the target",
             )
     for about in others:
         if about.run_id in seen:
@@ -160,12 +160,14 @@ def _check_file(path: Path, reports: Sequence[Report]) -> None:
     try:
         check_pool(reports)
     except UsageError as error:
-        raise UsageError(f"{path} holds runs that are no baseline together: {error.message}", hint=error.hint) from None
+        raise UsageError(
+            f"{path} contains runs that cannot be one baseline: {error.message}", hint=error.hint
+        ) from None
     first, *others = (report.metadata for report in reports)
     for about in others:
         if (about.variant, about.environment.get("target")) != (first.variant, first.environment.get("target")):
             raise UsageError(
-                f"{path} holds runs of several targets ({first.run_name}, {about.run_name}), which are no baseline "
+                f"{path} contains runs of several targets ({first.run_name}, {about.run_name}), which are no baseline "
                 "together",
                 hint=Hint("hint.one_report"),
             )

@@ -57,7 +57,7 @@ def _run_of_baseline(name: str, store: Store) -> str | None:
     baseline = named_baseline(name, store)
     if baseline is not None and baseline.added:
         raise UsageError(
-            f"the baseline '{name}' has {len(baseline.runs)} runs, and one is needed",
+            f"the baseline '{name}' has {len(baseline.runs)} runs, but only one is needed",
             hint=f"name one of them: {baseline.run_names}",
         )
     return baseline.run_id if baseline else None

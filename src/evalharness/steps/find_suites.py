@@ -34,7 +34,7 @@ def find_suite(store: SuiteStore, named: str) -> Suite:
     if len(suites) != 1:
         listed = ", ".join(suite.name for suite in suites[:SHOWN])
         raise UsageError(
-            f"{named} holds {len(suites)} suites, and one is taken at a time",
+            f"{named} contains {len(suites)} suites, but only one can be used at a time",
             hint=f"name one of them: {listed}" if listed else "",
         )
     return suites[0]
@@ -67,7 +67,7 @@ def _as_it_is_now(registered: RegisteredSuite) -> LoadedFile:
         for file in load_paths([path], format_name):
             if file.suite is not None and file.suite.name == stored.name:
                 return file
-    why = "no longer holds" if path.exists() else "is gone, and with it"
+    why = "no longer contains" if path.exists() else "was removed, and with it"
     message = f"{why} the suite '{stored.name}', which is used as it was registered at {registered.registered_at}"
     return LoadedFile(path, stored, (Problem(str(path), 0, "", message, severity="warning"),), registered.format)
 

@@ -108,8 +108,8 @@ def check_case_ids(run: Run, redactor: Redactor) -> None:
         clean = clean_text(case.id, redactor)
         if clean != case.id:
             raise UsageError(
-                f"the case id '{clean}' holds the value of a secret, or half a character",
-                hint="rename the case, or unset the variable if its value is no secret",
+                f"the case id '{clean}' contains the value of a secret, or half a character",
+                hint="rename the case, or unset the variable if its value is not a secret",
             )
 
 

@@ -217,7 +217,7 @@ def _make_room(path: Path) -> None:
         if folder.name == ".evalharness":
             (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     except (FileExistsError, NotADirectoryError) as error:
-        raise StoreError(f"the store {path} cannot be made: {folder} is no folder", hint=_other_store()) from error
+        raise StoreError(f"the store {path} cannot be made: {folder} is not a folder", hint=_other_store()) from error
     except OSError as error:
         raise StoreError(
             f"the store {path} cannot be made: {error.strerror}", hint=_other_store(f"check {folder}")
@@ -234,7 +234,7 @@ def _refuse_lone_log(path: Path) -> None:
     if is_alone:
         raise StoreError(
             f"the store {path} is gone or empty, but its log {log.name} is there",
-            hint=f"put the store back beside its log, or remove {log.name} to begin a new store",
+            hint=f"put the store back next to its log, or remove {log.name} to start a new store",
         )
 
 

@@ -20,7 +20,7 @@ SHOWN_DEPTH = 4
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 INT_RANGE = "whole numbers must lie between -(2^63 - 1) and 2^63 - 1"
 FLOAT_RANGE = "numbers must be finite"
-LONE_SURROGATE = "text holds half of a surrogate pair, which is no character"
+LONE_SURROGATE = "text contains half of a surrogate pair, which is not a character"
 
 
 def bounded_int(digits: str, radix: int = 10) -> int | None:

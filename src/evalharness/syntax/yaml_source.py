@@ -120,7 +120,7 @@ class _Builder:
         self.next_event()  # the end of the document
         event = self.next_event()
         if type(event) is not StreamEndEvent:
-            self._stop(_line(event), "a second document starts here; a file holds one document")
+            self._stop(_line(event), "a second document starts here; a file must contain only one")
         return built
 
     def _node(self, event: Any, line: int) -> Built:
@@ -228,7 +228,7 @@ class _Builder:
         name = str(event.anchor)
         anchored = self.anchors.get(name)
         if anchored is None:
-            fault = "stands inside what it names" if name in self.anchors else "names no anchor above it"
+            fault = "is inside the value it refers to" if name in self.anchors else "refers to no anchor above it"
             self._problem(_line(event), f"the alias {quoted('*' + name)} {fault}")
             return None, line
         value, place = anchored
@@ -312,7 +312,7 @@ def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Problem:
     # PyYAML puts what is missing at the end of a file on the line after the last one.
     line = min(mark.line, max(len(text.splitlines()), 1) - 1)
     message = _rephrased(str(error.problem), text[mark.index : mark.index + 1])
-    opened = f" (begun on line {start.line + 1})" if start is not None and start.line < line else ""
+    opened = f" (started on line {start.line + 1})" if start is not None and start.line < line else ""
     return Problem(file, line + 1, "", f"not valid YAML: {message}{opened}")
 
 

@@ -46,7 +46,7 @@ def named_tools(written: Sequence[str]) -> dict[str, str]:
         if name == entry and name not in BUILT_IN:
             raise UnknownName("tool", name, BUILT_IN)
         if name in named:
-            raise UsageError(f"two tools are called {name}", hint="models know them by their names alone")
+            raise UsageError(f"two tools are called {name}", hint="models know them only by their names")
         if not name.isascii():
             raise UsageError(f"the tool {name} has a name that models cannot call", hint="use letters of ASCII")
         named[name] = entry

@@ -55,12 +55,12 @@ def _transcript_of_answer(answer: Answer) -> Transcript:
     for name in ("output", "messages", "events", "snapshot"):
         problem = why_not_json(getattr(answer, name))
         if problem:
-            raise TargetFailed(f"the answer's {name} holds {problem}; {WHAT_TO_RETURN}")
+            raise TargetFailed(f"the answer's {name} contains {problem}; {WHAT_TO_RETURN}")
     checked = _checked(answer)
     for call in checked.tool_calls:
         problem = why_not_json([call.arguments, call.result])
         if problem:
-            raise TargetFailed(f"the answer's call of {call.name} holds {problem}; {WHAT_TO_RETURN}")
+            raise TargetFailed(f"the answer's call of {call.name} contains {problem}; {WHAT_TO_RETURN}")
     return checked
 
 
@@ -92,7 +92,7 @@ def read_result(text: str, form: ResultForm, evidence: Transcript) -> Transcript
         rest = {key: item for key, item in value.items() if key not in FIGURES}
     problem = why_not_json(rest)  # Python's parser takes NaN and makes 1e999 infinite
     if problem:
-        raise TargetFailed(f"the answer is not JSON: it holds {problem}", evidence=evidence)
+        raise TargetFailed(f"the answer is not JSON: it contains {problem}", evidence=evidence)
     if form == "json":
         return evidence.model_copy(update={"output": value})
     if form == "artifact":

@@ -73,10 +73,10 @@ class ArtifactTarget(Target):
         found = self._artifacts_of(task.case.id, variant)
         case = f"case {task.case.id}" + (f" and variant {variant}" if variant else "")
         if not found:
-            raise TrialSkipped(f"{self._file.name} holds no artifact of {case}")
+            raise TrialSkipped(f"{self._file.name} contains no artifact of {case}")
         if task.index >= len(found):
             number = f"{len(found)} artifacts" if len(found) > 1 else "1 artifact"
-            raise TrialSkipped(f"{self._file.name} holds {number} of {case}, not more")
+            raise TrialSkipped(f"{self._file.name} contains only {number} of {case}")
         return Transcript(**artifact_answer(found[task.index].artifact).given())
 
     def _artifacts_of(self, case_id: str, variant: str) -> Sequence[StoredArtifact]:

@@ -22,7 +22,8 @@ LINES = (".jsonl", ".ndjson")
 ARTIFACT_KEYS = {"snapshot", "events", "runId", "caseId"}
 MOST_PROBLEMS = 20
 ADVICE = (
-    "an artifact is {runId, snapshot, events}; a file holds one, a list of them, one per line, or {case id: artifact}"
+    "an artifact is {runId, snapshot, events}; a file contains one, a list of them, one per line, "
+    "or {case id: artifact}"
 )
 _BETWEEN_VALUES = " \t\r\n,:"
 _parse = json.JSONDecoder().raw_decode
@@ -70,7 +71,7 @@ def read_artifacts(file: Path) -> list[StoredArtifact]:
         except ValueError as error:
             problems.append(Problem(str(file), each.line, f"case {each.case_id}" if each.case_id else "", str(error)))
     if not found and not problems:
-        problems.append(Problem(str(file), 0, "", "holds no artifact"))
+        problems.append(Problem(str(file), 0, "", "contains no artifact"))
     if problems:
         raise _invalid(file, problems)
     return found
@@ -157,7 +158,7 @@ def _next_value(text: str, position: int) -> int:
 def _parsed(written: _Written) -> EvalArtifact:
     value = written.value
     if problem := why_not_json(value):
-        raise ValueError(f"holds {problem}")
+        raise ValueError(f"contains {problem}")
     if written.case_id and isinstance(value, Mapping):
         value = {**value, "case_id": written.case_id}
     return parse_artifact(value)
@@ -265,6 +266,6 @@ def _of_one_run_id(stored: list[StoredArtifact], case_id: str) -> list[StoredArt
     if len(run_ids) > 1:
         raise TrialSkipped(
             f"several artifacts may be those of case {case_id}: {', '.join(run_ids[:3])}; "
-            "tell the target's dataset and variant, or give each artifact its caseId"
+            "name the target's dataset and variant, or give each artifact its caseId"
         )
     return stored

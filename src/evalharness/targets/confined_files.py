@@ -114,7 +114,7 @@ def _reworded(name: str) -> Iterator[None]:
     try:
         yield
     except UnicodeEncodeError:
-        raise ValueError("the path holds what no path can hold") from None
+        raise ValueError("the path contains characters that are not allowed in a path") from None
     except FileNotFoundError:
         raise ValueError(f"{name} does not exist") from None
     except OSError as error:

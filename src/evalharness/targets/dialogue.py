@@ -267,10 +267,10 @@ def _written(content: Json) -> Sequence[Mapping[str, Json]]:
         return [{"role": "user", "content": each} if isinstance(each, str) else each for each in listed]
     if is_meant_so and isinstance(listed, list | tuple):
         lacking = "one of them has no role" if listed else "there are none"
-        raise TargetFailed(f"the input's messages cannot be asked: {lacking}")
+        raise TargetFailed(f"the input's messages cannot be sent: {lacking}")
     if not is_meant_so and isinstance(content, Mapping) and _are_turns(content.get("messages")):
         beside = ", ".join(str(key) for key in content if key != "messages")
-        raise TargetFailed(f"the input's messages cannot be asked: beside them there is {beside}")
+        raise TargetFailed(f"the input's messages cannot be sent: the input also has {beside}")
     return [{"role": "user", "content": as_text(content)}]
 
 
@@ -309,13 +309,13 @@ def _part(part: Json) -> str:
     text = part.get("text") if isinstance(part, Mapping) else part
     if not isinstance(text, str):
         kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-        raise TrialSkipped(f"a message of the input holds a part of type {kind}; only text is sent")
+        raise TrialSkipped(f"a message of the input contains a part of type {kind}; only text can be sent")
     return text
 
 
 def _request(call: Any) -> ToolRequest:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
-        raise TrialSkipped("a message of the input holds a tool call that is none")
+        raise TrialSkipped("a message of the input contains an invalid tool call")
     arguments = function.get("arguments", "{}")
     return ToolRequest(id=str(call.get("id", "")), name=str(function.get("name", "")), arguments=as_text(arguments))

@@ -135,7 +135,7 @@ class HttpTarget(Target):
             there = urljoin(url, location)
             is_same_server = _is_same_server(url, there)
         except ValueError as error:
-            raise TargetFailed(f"HTTP {status}: it redirects to {location}, which is no address: {error}") from None
+            raise TargetFailed(f"HTTP {status}: it redirects to {location}, which is not an address: {error}") from None
         if method not in ("GET", "HEAD") and status not in REDIRECTS_THAT_KEEP_THE_BODY:
             raise TargetFailed(f"HTTP {status}: it redirects to {there}, and {method} is not repeated there")
         if not is_same_server:
@@ -204,7 +204,7 @@ def _is_same_server(url: str, there: str) -> bool:
 
 
 def _decoded(body: bytes, charset: str | None) -> str:
-    """Raises TargetUnavailable for a codec of Python that is no charset of HTTP: `idna`, `hex`, `unicode_escape`."""
+    """Raises TargetUnavailable for a codec of Python that is not an HTTP charset: `idna`, `hex`, `unicode_escape`."""
     try:
         name = codecs.lookup(charset or "utf-8").name
     except (LookupError, ValueError):  # a charset that nobody knows, or that is no name at all
@@ -214,7 +214,7 @@ def _decoded(body: bytes, charset: str | None) -> str:
             return body.decode(name, errors="replace")
     except (LookupError, UnicodeError):  # from bytes to bytes, from text to text, or without `replace`
         pass
-    raise TargetUnavailable(f"the reply cannot be read: '{charset}' is no charset of HTTP")
+    raise TargetUnavailable(f"the reply cannot be read: '{charset}' is not an HTTP charset")
 
 
 def _form_of(content_type: str, text: str) -> ResultForm:
@@ -282,7 +282,7 @@ def api_call_of(task: Task) -> ApiCall | None:
     try:
         return ApiCall.model_validate(written["content"])
     except ValidationError as error:
-        raise TargetFailed(f"the input of case {task.case.id} is no request: {explain(error, 'content')}") from None
+        raise TargetFailed(f"the input of case {task.case.id} is not a request: {explain(error, 'content')}") from None
 
 
 def templated_request(method: str, url: str, headers: dict[str, str], body: Json, task: Task) -> HttpRequest:

@@ -60,7 +60,7 @@ def readable_paths(root: Path, written: Iterable[str]) -> list[Path]:
             raise TargetUnavailable(f"the readable path '{path}' does not exist", hint="correct or remove it")
         if root.resolve().is_relative_to(path.resolve()):
             raise TargetUnavailable(
-                f"the readable path '{path}' holds the whole suite, and so the expected answers",
+                f"the readable path '{path}' contains the whole suite, including the expected answers",
                 hint="name the files and folders that the program needs",
             )
     return paths

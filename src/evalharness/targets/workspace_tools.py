@@ -56,7 +56,7 @@ def read_file(context: ToolContext, path: str, start_line: int = 1) -> str:
         raise ValueError(f"{path} is a binary file of {count(content.size, 'byte')}")
     total = sum(1 for _ in BytesIO(content.head))
     if not 1 <= start_line <= max(total, 1):
-        raise ValueError(f"{path} has {count(total, 'line')}, and none is number {start_line}")
+        raise ValueError(f"{path} has {count(total, 'line')}, so there is no line {start_line}")
     before = start_line - 1
     shown = _fitting(islice(_lines(content.head), before, None), context.longest_result - LONGEST_NOTE)
     last = before + len(shown)
@@ -82,7 +82,7 @@ def edit_file(context: ToolContext, path: str, old_text: str, new_text: str) -> 
     old, new = old_text.encode(), new_text.encode()
     found = content.head.count(old) if old else 0
     if found != 1:
-        raise ValueError(f"old_text must stand in {path} exactly once, and it does so {found} times")
+        raise ValueError(f"old_text must occur exactly once in {path}, but it occurs {found} times")
     confined_files.write(context.folder, path, content.head.replace(old, new))
     return f"edited {path}"
 
@@ -180,7 +180,7 @@ WHY_ENDED: dict[Ended, str] = {
 async def run_shell(context: ToolContext, command: str) -> Json:
     """Run a command line with sh in the workspace. There is no network. Tells exit_code, stdout and stderr."""
     if "\0" in command or len(command.encode()) > LONGEST_COMMAND_BYTES:
-        raise ValueError(f"the command holds a NUL character or more than {LONGEST_COMMAND_BYTES} bytes")
+        raise ValueError(f"the command contains a NUL character or has more than {LONGEST_COMMAND_BYTES} bytes")
     folder = context.folder
     folder.chmod(0o700)  # a command before this one may have shut it, and then nothing could be started in it
     session = await context.task.session(context.services.isolated())

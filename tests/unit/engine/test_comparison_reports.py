@@ -168,7 +168,7 @@ class TestSize:
         found = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, passes)))
         assert found.verdict == "INCONCLUSIVE"
         assert say(found.why).startswith(
-            "too small to ever show a loss: with 4 cases × 1 trial even a drop to 0 % would"
+            "too small to ever show a loss: with 4 cases × 1 trial, even a drop to 0 % would"
         )
 
     def test_five_cases_with_one_trial_can_fail(self) -> None:
@@ -209,7 +209,7 @@ class TestSize:
     def test_where_nothing_passed_nothing_can_get_worse(self) -> None:
         found = compared(report(*alike(9, 2, 0)), report(*alike(9, 2, 0)))
         assert "no trial passed before" in say(found.why)
-        assert say(found.settle).startswith("nothing: ")
+        assert say(found.settle).startswith("nothing can: ")
 
 
 class TestMetrics:
@@ -309,7 +309,7 @@ class TestCriticalCases:
         assert found.verdict == "INCONCLUSIVE"
         assert say(found.why) == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
-            "with 3 cases × 1 trial even a drop to 0 % would come up in 12 of 100 runs by chance, "
+            "with 3 cases × 1 trial, even a drop to 0 % would come up in 12 of 100 runs by chance; "
             "the limit is 5 of 100; the pass rate is 0.99 points lower than before (100 % → 99.01 %): NO REGRESSION"
         )
         assert say(found.settle) == (
@@ -411,7 +411,7 @@ class TestUnequalWeights:
         assert (rate.value, rate.n_cases, rate.n_trials_new) == (0.0, 6, 24)
         assert found.critical is None
         assert [change.case_id for change in found.worse] == ["light"]
-        assert "pass rate and score are means over cases by their weight; 1 case of weight 0 is in neither" in [
+        assert "pass rate and score are weighted means over cases; 1 case with weight 0 does not count" in [
             say(note) for note in found.notes
         ]
 

@@ -275,8 +275,8 @@ def test_trials_that_ran_ahead_or_were_given_up_were_not_saved() -> None:
     result = follow(FLOOR, CASES, 3, rows)
     assert (result.trials_used, result.trials_run, result.given_up, result.not_needed) == (14, 20, 3, 100)
     assert result.saved == pytest.approx(1 - 23 / 78)
-    assert "6 more run that did not count, 3 more begun and given up, their cost" in outcome_of(result)[1]
-    assert "1 more begun and given up, its cost" in outcome_of(result.model_copy(update={"given_up": 1}))[1]
+    assert "6 more run but not counted, 3 more started and abandoned, their cost" in outcome_of(result)[1]
+    assert "1 more started and abandoned, its cost" in outcome_of(result.model_copy(update={"given_up": 1}))[1]
 
 
 def test_what_is_undecided_saved_nothing() -> None:
@@ -290,7 +290,7 @@ def test_a_decision_that_the_interval_seems_to_deny_is_explained() -> None:
     heard(few, ["passed"] * 240)
     heard(many, ["failed"] * 240)
     assert (few.result().low or 0.0) < 0.8
-    assert "the test weighs 90 % against 80 % alone, the interval allows for every rate" in outcome_of(few.result())[0]
+    assert "the test considers only 90 % against 80 %, the interval every rate" in outcome_of(few.result())[0]
     assert (many.result().high or 1.0) < 0.9
     assert "interval" not in outcome_of(many.result())[0]
 

@@ -130,7 +130,7 @@ def test_rows_that_cannot_be_are_reported() -> None:
     found = verify_report(report, [*outcomes, outcomes[0], stranger, late])
     assert [(each.figure, say(each.found)) for each in found.mismatches] == [
         ("trials.a#1", "listed before"),
-        ("trials.z#1", "no case of the report"),
+        ("trials.z#1", "not a case of the report"),
         ("trials.a#8", "not one of the 2 planned"),
     ]
 

@@ -33,7 +33,7 @@ def test_a_file_is_read_when_the_suite_is_loaded(tmp_path: Path) -> None:
         ("large.txt", "is larger than 10 MB"),
         (".", "is not a regular file"),
         ("5", "must be the path of a file"),
-        ("'{{file}}'", "must not hold {{"),
+        ("'{{file}}'", "must not contain {{"),
     ],
 )
 def test_files_that_cannot_be_read_are_reported(tmp_path: Path, content: str, message: str) -> None:
@@ -95,7 +95,7 @@ def test_a_request_is_kept_in_one_form(tmp_path: Path) -> None:
         ("{path: /a, headers: x}", "must be a mapping"),
         ("{path: /a, answer: all}", "'all' is not allowed"),
         ("{path: /a, pth: /b}", "did you mean 'path'?"),
-        ("{path: /a, method: fetch}", "content.method: 'fetch' is no HTTP method; write GET, POST"),
+        ("{path: /a, method: fetch}", "content.method: 'fetch' is not an HTTP method; write GET, POST"),
         ("{path: /a, url: /b}", "is written twice, in two spellings"),
     ],
 )

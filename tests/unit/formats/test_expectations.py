@@ -188,7 +188,7 @@ WRONG = [
     ("expected_output: {type: exact, value: x, alternatives: y}", "must be a list, not text", ""),
     ("expected_output: [1]", "must be text, a number", ""),
     ("expected_output: null", "is empty", ""),
-    ("expected_output: x\n  expected: x", "stands beside expected", ""),
+    ("expected_output: x\n  expected: x", "cannot be combined with expected", ""),
     ("grader: {type: code}", "there is nothing to compare the answer with", ""),
     ("grader: {type: code, config: {method: exact_match}}", "there is nothing to compare the answer with", ""),
     ("expected_output: x\n  grader: strct", "unknown grader 'strct'", "strict"),

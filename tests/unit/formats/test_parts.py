@@ -37,7 +37,7 @@ def test_an_id_must_be_text(tmp_path: Path) -> None:
         (f"quarantine: [{{case: c, {HELD}}}]", "warning: gate.quarantine[0].case: the suite has no case 'c'"),
         (
             f"quarantine: [{{case: a, {HELD}}}, {{case: a, {HELD}}}]",
-            "gate.quarantine[1].case: 'a' is in quarantine already (entry 1): say once why, and until when",
+            "gate.quarantine[1].case: 'a' is already in quarantine (entry 1): list it only once",
         ),
         (
             "thresholds: {categories: {meths: {pass_rate: 1}}}",

@@ -89,7 +89,7 @@ def test_braces_are_not_variables(tmp_path: Path) -> None:
         (
             "mbpp",
             {"test_list": ["assert f()", 3]},
-            "FILE:2: [1].test_list: must be a list of texts, and holds a number",
+            "FILE:2: [1].test_list: must be a list of texts, but contains a number",
         ),
         ("mbpp", {"code": " \n"}, "FILE:2: [1].code: is empty, so the row has no solution"),
         ("mbpp", {"test_list": ["assert True"]}, "FILE:2: [1].test: runs no test: any answer would pass"),

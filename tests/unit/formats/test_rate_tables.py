@@ -61,7 +61,7 @@ def test_a_table_with_semicolons(tmp_path: Path) -> None:
 def test_a_figure_that_is_not_a_number_is_reported(figure: str, tmp_path: Path) -> None:
     listed, alone = rows(tmp_path, f'[{{"pass^k": ["{figure}", 20]}}, {{"pass_1": "{figure}"}}]')
     [line] = rows(tmp_path, f'model,pass^1,pass^2,tasks\nbig,"{figure}",20,50\n', ".csv")
-    assert {say(row.problem) for row in (listed, alone, line)} == {f"pass^1 is '{figure}', which is no number"}
+    assert {say(row.problem) for row in (listed, alone, line)} == {f"pass^1 is '{figure}', which is not a number"}
 
 
 @pytest.mark.parametrize("figure", ["", "-", "–", "N/A"])
@@ -84,7 +84,7 @@ def test_a_row_may_have_its_trials(tmp_path: Path) -> None:
     [row] = rows(tmp_path, "agent,num_trials,pass^1\n,8,0.5\n", ".csv")
     assert (row.trials, row.label) == (8, "row 1")
     [row] = rows(tmp_path, '{"pass^1": 0.42, "trials": 2.5}')
-    assert "no number of trials" in say(row.problem)
+    assert "not a number of trials" in say(row.problem)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_file_without_such_rates_contains_no_rows(text: str, tmp_path: Path) -
 @pytest.mark.parametrize("text", ['{"pass_1": 140}', '{"pass_1": -0.1}'])
 def test_what_is_not_a_share_is_a_problem_of_its_row(text: str, tmp_path: Path) -> None:
     [row] = rows(tmp_path, text)
-    assert "no share of trials" in say(row.problem)
+    assert "not a share of trials" in say(row.problem)
 
 
 def test_what_is_not_json_is_refused(tmp_path: Path) -> None:

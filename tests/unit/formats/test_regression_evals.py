@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_comparison_is_reported(tmp_path: Path) -> None:
     assert "warning" not in line
     [line] = told(tmp_path, "{id: r, baseline: {captured_at: x}, current: {input: x}}")
     assert "baseline: has no output" in line
-    assert any("stands beside" in line for line in told(tmp_path, regression("x", "{}", more="expected: x")))
+    assert any("cannot be combined with" in line for line in told(tmp_path, regression("x", "{}", more="expected: x")))
 
 
 WHOLE = '{"output": {"a": 1}, "captured_at": "then", "version": "v9"}'

@@ -85,8 +85,8 @@ def test_suites_of_another_format_than_the_one_asked_for_are_passed_over(tmp_pat
         ),
         ("a.yaml", "", "a.yaml: is empty"),
         ("a.yaml", "5", "a.yaml: not recognised as any format"),
-        ("config/graders.yaml", "a: exact", "config/graders.yaml: holds graders by name and is no suite"),
-        ("config/thresholds.yaml", "default: {score: 1}", "config/thresholds.yaml: holds what evals must reach"),
+        ("config/graders.yaml", "a: exact", "config/graders.yaml: contains graders by name and is not a suite"),
+        ("config/thresholds.yaml", "default: {score: 1}", "config/thresholds.yaml: contains what evals must reach"),
     ],
 )
 def test_a_file_that_is_named_outright_and_is_not_a_suite_is_refused(

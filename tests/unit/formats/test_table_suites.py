@@ -165,7 +165,7 @@ def test_nothing_expected_is_a_warning(convert: Any) -> None:
             [{"q": "1", "a": "x"}, {"q": "2", "a": "x"}],
             "already used on line 1; without --map id, rows are numbered",
         ),
-        ("id=a", [{"q": "1", "a": "{{x}}"}], "must not hold {{"),
+        ("id=a", [{"q": "1", "a": "{{x}}"}], "must not contain {{"),
         ("id=a", [{"q": "1", "a": [1]}], "must be text"),
         ("expected=a", [{"q": "1", "a": [1]}], "is a list, not text; to compare it, use --map expected.json_equals=…"),
         ("expected.numeric=a", [{"q": "1", "a": "one"}], "must be a number, not 'one'"),

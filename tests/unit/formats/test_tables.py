@@ -52,7 +52,7 @@ def test_a_short_row_has_no_last_cells(tmp_path: Path) -> None:
     [
         ("t.csv", "", "is empty: the first line must name the columns"),
         ("t.csv", "a,b,a\n1,2,3\n", "1: the header names 'a' more than once"),
-        ("t.csv", "a,b\n1,2\n1,2,3\n", "3: 3 cells under a header of 2; quote cells that hold ','"),
+        ("t.csv", "a,b\n1,2\n1,2,3\n", "3: 3 cells under a header of 2; quote cells that contain ','"),
         ("t.csv", 'a,b\n1,2\n"1,2\n', "3: not a sound row: unexpected end of data"),
         ("t.json", '{"a": 1}', "a table is a list of objects"),
         ("t.json", '{"train": [], "test": [{"a": 1}]}', "with several lists (train, test); keep only the one"),

@@ -219,7 +219,7 @@ def test_every_problem_is_reported_at_once_with_its_line() -> None:
         "tasks[3].expectedFiles[0].path: must be a relative path inside the workspace",
         "tasks[3].id: task id 'c' is already used on line 14",
         "tasks[4].expectedToolSequence.calls[0]: must be a mapping",
-        "tasks[5].id: must not hold {{",
+        "tasks[5].id: must not contain {{",
         "tasks[5].timeoutMs: must be greater than 0",
         "tasks[6]: a task is a mapping with id, category and prompt, not text",
     ]:

@@ -59,9 +59,9 @@ def test_one_report_of_a_list_is_one_report(tmp_path: Path) -> None:
     ("data", "told"),
     [
         ("{", "not JSON"),
-        ([], "is no report"),
-        ({"eval_report": 5}, "is no report"),
-        ({"test_cases": []}, "is no report"),
+        ([], "is not a report"),
+        ({"eval_report": 5}, "is not a report"),
+        ({"test_cases": []}, "is not a report"),
         ({"eval_report": {"verdict": "FINE"}}, "metadata"),
         ({"eval_report": sample_report(make_run()).model_dump(mode="json")}, "single cases"),
         ({"name": "x", "sessions": []}, "RUN.json"),

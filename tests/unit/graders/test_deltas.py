@@ -104,11 +104,11 @@ def test_ignored_paths_may_start_at_the_body(grade: Grading) -> None:
     ("options", "problem"),
     [
         ({"ignore_fields": ["a"]}, "every number that could be judged is ignored"),
-        ({"ignore_fields": ["a..b"]}, "is no path"),
+        ({"ignore_fields": ["a..b"]}, "is not a path"),
         ({"tolerance": {"a": {"min_delta": "low"}}}, "a.min_delta must be a number, not 'low'"),
         ({"tolerance": {"a": {"min_delta": True}}}, "a.min_delta must be a number, not true"),
         ({"tolerance": {"min_delta": [1]}}, "min_delta must be a number, not a list"),
-        ({"tolerance": {"a": {"min_delta": 1, "maxdelta": 2}}}, "a.maxdelta is no limit"),
+        ({"tolerance": {"a": {"min_delta": 1, "maxdelta": 2}}}, "a.maxdelta is not a limit"),
         ({"tolerance": {"a": {"min_delta": 2, "max_delta": 1}}}, "a: min_delta 2 is larger than max_delta 1"),
     ],
 )
@@ -169,10 +169,10 @@ def test_the_example_is_the_known_good_answer(value: Any, build: Callable[..., G
 @pytest.mark.parametrize(
     ("value", "tolerance", "told"),
     [
-        ({"a": "x", "b": True}, {}, "holds no number"),
-        ("words", {}, "holds no number"),
-        (QUALITY, {"qualty_scores": {"min_delta": -0.3}}, "'qualty_scores' is no number"),
-        (QUALITY, {"sample_comments": {"min_delta": -0.3}}, "'sample_comments' is no number"),
+        ({"a": "x", "b": True}, {}, "contains no number"),
+        ("words", {}, "contains no number"),
+        (QUALITY, {"qualty_scores": {"min_delta": -0.3}}, "'qualty_scores' is not a number"),
+        (QUALITY, {"sample_comments": {"min_delta": -0.3}}, "'sample_comments' is not a number"),
         (QUALITY, {"quality_scores": 0.3}, "must be a mapping"),
         (QUALITY, {"quality_scores": {}}, "must be a mapping"),
         (QUALITY, {"quality_scores": {"min_delta": 1, "max_delta": 0}}, "larger than max_delta"),

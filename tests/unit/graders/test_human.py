@@ -52,8 +52,8 @@ def options_of(kind: str, options: Any) -> Options:
     [
         ({"type": "model", **{key: MODEL[key] for key in MODEL if key != "model"}}, "model", "no judge is set"),
         ("model", "model", "no judge is set"),
-        ({"type": "human", **HUMAN}, "human", "a person's rating is due"),
-        ("human", "human", "a person's rating is due"),
+        ({"type": "human", **HUMAN}, "human", "a person's rating is pending"),
+        ("human", "human", "a person's rating is pending"),
     ],
 )
 @pytest.mark.parametrize("answer", ["perfect", "", None])

@@ -128,7 +128,7 @@ def test_exit_code_means_zero_unless_said_otherwise(written: Any, grade: Grading
 def test_a_target_without_an_exit_code_fails_and_says_why(grade: Grading) -> None:
     verdict = grade({"exit_code": 0}, "an answer", tool_calls=[{"name": "read_file", "result": {"code": 0}}])
     assert verdict.state == "fail"
-    assert verdict.reason == "the target is no command and made no shell call, expected exit code 0"
+    assert verdict.reason == "the target is not a command and made no shell call, expected exit code 0"
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,4 @@ def test_exit_codes_of_shell_calls_are_read(result: Any, code: int, grade: Gradi
 def test_a_shell_call_that_reports_no_exit_code_fails(result: Any, grade: Grading) -> None:
     verdict = grade({"exit_code": 0}, tool_calls=[{"name": "run_shell", "result": result}])
     assert verdict.state == "fail"
-    assert verdict.reason == "the last shell call, 'run_shell', tells no exit code, expected exit code 0"
+    assert verdict.reason == "the last shell call, 'run_shell', has no exit code, expected exit code 0"

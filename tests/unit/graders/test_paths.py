@@ -47,7 +47,7 @@ def test_what_a_path_means(pattern: str, path: tuple[str, ...], expected: bool) 
 
 @pytest.mark.parametrize("written", ["", "a..b", ".", "a.", "$"])
 def test_what_is_not_a_path(written: str) -> None:
-    with pytest.raises(ValueError, match="is no path"):
+    with pytest.raises(ValueError, match="is not a path"):
         read_path(written)
 
 

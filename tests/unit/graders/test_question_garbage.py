@@ -53,14 +53,14 @@ def test_garbage_is_neither_a_pass_nor_a_fail(judge: str, payload: str) -> None:
     ("scores", "told"),
     [
         ({"correctness": 5}, "'readability' is missing"),
-        ({"correctness": 5, "readability": 6}, "readability: 6 is no number from 1 to 5"),
-        ({"correctness": 5, "readability": 0}, "readability: 0 is no number"),
-        ({"correctness": 5, "readability": "4"}, "readability: a text is no number"),
-        ({"correctness": True, "readability": 4}, "correctness: true is no number"),
-        ({"correctness": 5, "readability": None}, "readability: null is no number"),
+        ({"correctness": 5, "readability": 6}, "readability: 6 is not a number from 1 to 5"),
+        ({"correctness": 5, "readability": 0}, "readability: 0 is not a number"),
+        ({"correctness": 5, "readability": "4"}, "readability: a text is not a number"),
+        ({"correctness": True, "readability": 4}, "correctness: true is not a number"),
+        ({"correctness": 5, "readability": None}, "readability: null is not a number"),
         ({"correctness": 5, "readability": 4, "charm": 5}, "1 unknown key"),
         ({"correctness": 5, "readability": 4, "charm": 5, "wit": 1}, "2 unknown keys"),
-        ([5, 5], "scores: a list is no mapping"),
+        ([5, 5], "scores: a list is not a mapping"),
     ],
 )
 def test_every_criterion_is_scored_on_the_scale(scores: Any, told: str) -> None:
@@ -109,7 +109,7 @@ def test_case_does_not_matter_in_a_result(said: str, state: str) -> None:
     assert judge_once(JUDGES["relevance"], "Ada", llm).state == state
 
 
-@pytest.mark.parametrize(("reason", "told"), [("", "empty"), ("  ", "empty"), (None, "no text"), (5, "no text")])
+@pytest.mark.parametrize(("reason", "told"), [("", "empty"), ("  ", "empty"), (None, "not a text"), (5, "not a text")])
 def test_a_result_needs_a_reason(reason: Any, told: str) -> None:
     llm = SayingLlm(lambda request: json.dumps({**sound(request), "reason": reason}))
     grade = judge_once(JUDGES["relevance"], "Ada", llm)

@@ -35,7 +35,7 @@ def test_all_statements_must_be_true_and_each_is_reported_in_order() -> None:
     llm = PickyLlm("names Ada")
     grade = judge_once(WRITTEN, "Hello", llm)
     assert (grade.state, grade.score) == ("fail", pytest.approx(2 / 3))
-    assert grade.reason == "'names Ada' does not hold: not names Ada"
+    assert grade.reason == "'names Ada' is not met: not names Ada"
     assert grade.evidence == [
         {"criterion": "is kind", "passed": True, "reason": "it is so"},
         {"criterion": "names Ada", "passed": False, "reason": "not names Ada"},

@@ -121,7 +121,7 @@ def test_a_criterion_with_a_scale_of_its_own_is_worth_its_place_on_it() -> None:
     over = judge_once(
         {"model": {"model": "m", "rubric": rubric}}, "Ada", says(scores={"completeness": 6, "accuracy": 6})
     )
-    assert "completeness: 6 is no number from 0 to 5" in over.reason
+    assert "completeness: 6 is not a number from 0 to 5" in over.reason
     same = judge_once(
         {"model": {"model": "m", "rubric": "1. Tone: kind? (0-3)\n2. Facts: right? (0-3)"}}, "Ada", HonestLlm()
     )
@@ -147,7 +147,7 @@ def test_the_pass_score_is_the_users(pass_score: float, state: str) -> None:
     ("options", "told_why"),
     [
         ({"pass_score": 1.5}, "less than or equal to 1"),
-        ({"prompt": "Is it good?"}, r"must hold \{output\}"),
+        ({"prompt": "Is it good?"}, r"must contain \{output\}"),
         ({"prompt": "{output} {refrence}"}, r"unknown place \{refrence\}\. There are \{output\}, \{input\}"),
         ({"prompt": "{ouput}"}, r"unknown place \{ouput\}\. Did you mean \{output\}\?"),
         ({"prompt": "{output}", "rubric": "Is it?"}, r"`prompt` has no place \{rubric\} for the rubric that is given"),

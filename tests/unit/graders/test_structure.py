@@ -260,8 +260,8 @@ def test_the_digest_knows_the_order_of_fields_where_it_counts(build: Callable[..
     ("options", "told"),
     [
         ({"value": {"id": "{{any_uid}}"}}, "any_uuid"),
-        ({"value": 1, "ignore_fields": ["a..b"]}, "is no path"),
-        ({"value": 1, "require_keys": [""]}, "is no path"),
+        ({"value": 1, "ignore_fields": ["a..b"]}, "is not a path"),
+        ({"value": 1, "require_keys": [""]}, "is not a path"),
         ({"value": 1, "strict": "perhaps"}, "strict"),
         ({"value": 1, "ignore_field": ["a"]}, "ignore_field"),
     ],

@@ -124,7 +124,7 @@ def test_a_pattern_cannot_hang_a_run(tmp_path: Path) -> None:
             "replies: [{tool_calls: [{name: f, arguments: {s: !!set {a}}}]}]",
             ["tags are not supported: '!!set'"],
         ),
-        ("replies: [{object: &self {a: *self}}]", ["the alias '*self' stands inside what it names"]),
+        ("replies: [{object: &self {a: *self}}]", ["the alias '*self' is inside the value it refers to"]),
         ("", ["must be a mapping"]),
         ("replies: 5", ["replies: must be a list"]),
         ("replies: [{text: 5}]", ["replies[0].steps[0].text: must be text"]),

@@ -90,7 +90,7 @@ def test_only_flagged_items_are_shown_the_most_informative_first() -> None:
     assert [line.text for line in rest] == [
         "odd: weak targets pass it more often than strong ones: its key may be wrong "
         "(40 % pass, discrimination -0.30 over 5 targets)",
-        "easy: every target passes it: it tells no target from another",
+        "easy: every target passes it: it does not separate targets",
     ]
 
 

@@ -25,5 +25,5 @@ def test_trials_that_did_not_count_are_reported_where_their_number_is_known(tria
         saved=0.4,
     )
     _, basis = outcome_of(result)
-    assert ("4 more run that did not count" in basis) is told
+    assert ("4 more run but not counted" in basis) is told
     assert "-40" not in basis

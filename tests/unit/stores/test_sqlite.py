@@ -57,7 +57,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["file/store.db", "file/deeper/store.db"])
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="is no folder"):
+    with pytest.raises(StoreError, match="is not a folder"):
         opened(tmp_path / place)
 
 

@@ -144,7 +144,7 @@ def test_an_anchored_key_is_a_key_and_may_be_named_again(pure: bool) -> None:
         ("a: 1\nb:\n\t- x\n", 3, "tab"),
         ("a: 1\nb: c: d\n", 2, "unexpected ':'"),
         ("a: 1\nb: @x\n", 2, "cannot start with '@'"),
-        ("a: 1\nb: 'open\nc: 2\n", 3, "begun on line 2"),
+        ("a: 1\nb: 'open\nc: 2\n", 3, "started on line 2"),
         ("a: 1\nb: [1, 2\n", 2, "bracket"),
         ("- a\nb: c\n", 2, "indentation"),
         ("a: 1\nb: \x07\n", 2, r"'\x07'"),
@@ -199,7 +199,7 @@ def test_a_quoted_merge_key_is_an_ordinary_key(pure: bool) -> None:
         ("a: 1\nb: 2\nc: {<<: 3}\n", "a mapping or a list of mappings"),
         ("a: &a [1]\nb: 2\nc: {<<: *a}\n", "a mapping or a list of mappings"),
         ("a: &a {}\nb: 2\nc: {<<: *a, <<: *a}\n", "duplicate key"),
-        ("a: 1\nb: 2\nc: &c [*c]\n", "stands inside what it names"),
+        ("a: 1\nb: 2\nc: &c [*c]\n", "is inside the value it refers to"),
     ],
 )
 def test_merges_and_aliases_that_cannot_be_followed(text: str, part: str, pure: bool) -> None:

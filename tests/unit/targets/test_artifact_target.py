@@ -115,7 +115,7 @@ def test_several_artifacts_of_a_case_are_those_of_its_trials(place: Place) -> No
         place.answer(two, "a", 2)
     for only in ({"a": artifact("only")}, artifact("only")):
         assert place.answer(only, "a").output == "only"
-        with pytest.raises(TrialSkipped, match="holds 1 artifact of case a, not more"):
+        with pytest.raises(TrialSkipped, match="contains only 1 artifact of case a"):
             place.answer(only, "a", 1)
 
 
@@ -157,7 +157,7 @@ def test_what_its_agents_took_is_reported(place: Place) -> None:
     ("written", "problem"),
     [
         ("", "run.json:1: is not JSON: it is empty"),
-        ("[]", "run.json: holds no artifact"),
+        ("[]", "run.json: contains no artifact"),
         ("{", "run.json:1: is not JSON: Expecting property name"),
         ('{\n"a": {\n"snapshot" {}}}', r"run.json:3: is not JSON: Expecting ':' delimiter \(column 12\)"),
         ('{"a": 1}', "run.json:1: case a: an artifact is a mapping"),
@@ -168,7 +168,7 @@ def test_what_its_agents_took_is_reported(place: Place) -> None:
         ('{"snapshot": {}, "events": []}\n{"snapshot": {}}\n', "run.json:2: events is missing"),
         ('{"snapshot": {}, "events": []}\nnot json\n', "run.json:2: is not JSON: Expecting value"),
         ('{"snapshot": {}, "events": {}}', "run.json:1: events must be a list"),
-        ('{"snapshot": {"a": NaN}, "events": []}', "run.json:1: holds the number nan"),
+        ('{"snapshot": {"a": NaN}, "events": []}', "run.json:1: contains the number nan"),
         ('{"snapshot": {"a": %s}, "events": []}' % ("9" * 5000), "run.json:1: is not JSON: Exceeds the limit"),
         ("[" * 100_000, "run.json:1: is not JSON: nested too deeply"),
     ],

@@ -54,7 +54,7 @@ def test_a_conversation_that_says_nothing_is_not_asked(messages: Any, reason: st
 
 
 def test_what_is_beside_messages_is_not_sent_as_text_in_silence() -> None:
-    with pytest.raises(TargetFailed, match="beside them there is user_id"):
+    with pytest.raises(TargetFailed, match="the input also has user_id"):
         turns_of({"messages": [user("a")], "user_id": 7})
 
 

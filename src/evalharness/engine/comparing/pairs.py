@@ -115,7 +115,7 @@ def _nothing_shared(olds: Sequence[Report], new: Report, paired: Pairing) -> Usa
     for which, report in (*(("old", old) for old in olds), ("new", new)):
         if not report.cases:
             return UsageError(
-                f"the {which} report ({report.metadata.run_name}) holds no results of single cases",
+                f"the {which} report ({report.metadata.run_name}) contains no results of single cases",
                 hint=Hint("hint.compare_stored"),
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"

@@ -389,7 +389,7 @@ def _plain(name: str, value: Any) -> Json:
             return vars(value) if name == "usage" and value is not None else value
         return plain_json(value)
     except ValueError as error:
-        raise TargetFailed(f"the answer's {name} holds {error}") from None
+        raise TargetFailed(f"the answer's {name} contains {error}") from None
 
 
 def _checked(written: dict[str, Json]) -> Transcript:

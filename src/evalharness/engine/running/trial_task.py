@@ -128,7 +128,7 @@ class TrialTask:
         folder = self._folder
         if self._is_over:  # asked for by a thread that was given up at its time limit
             self._give_back(folder)
-            raise TargetUnavailable("the trial is over and its workspace gone")
+            raise TargetUnavailable("the trial is over and its workspace has been removed")
         return folder
 
     def _made(self) -> Path:

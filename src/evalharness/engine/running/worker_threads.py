@@ -102,7 +102,7 @@ class Offloader:
 
     def _exhausted(self) -> TargetUnavailable:
         return TargetUnavailable(
-            f"no thread is free: {self._lost} of {self._threads} are held by calls that passed their time limit",
+            f"no thread is free: {self._lost} of {self._threads} are blocked by calls that exceeded their time limit",
             hint="use `isolate: process`, which really ends a call",
         )
 

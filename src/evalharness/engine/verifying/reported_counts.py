@@ -24,7 +24,7 @@ def recount(report: Report) -> tuple[Suite, Measured]:
     """
     if not report.cases:
         raise UsageError(
-            "the report holds no cases, so nothing can be judged",
+            "the report contains no cases, so nothing can be judged",
             hint=Hint("hint.write_again"),
         )
     suite, measured = reported_suite(report), reported_trials(report)
@@ -42,7 +42,7 @@ def recount(report: Report) -> tuple[Suite, Measured]:
                 hint="it was changed since it was written: name the run itself, or write its report again",
             )
         raise UsageError(
-            "the report counts answers that came after a failed first one, and its cases hold first answers only",
+            "the report counts answers that came after a failed first one, but its cases contain only first answers",
             hint="name the run itself, which has all its trials in the store",
         )
     return suite, measured

@@ -87,7 +87,9 @@ class CaseReader:
         if not isinstance(fields["id"], str):
             return
         if "{{" in fields["id"]:
-            written.findings.add(place, "must not hold {{: an id names its case in every run, whatever the variables")
+            written.findings.add(
+                place, "must not contain {{: an id names its case in every run, whatever the variables"
+            )
         id_ = fields["id"] = written.id_prefix + fields["id"]
         if id_ in self.taken:
             findings, first = self.taken[id_]
@@ -206,7 +208,9 @@ def _expectation_key(written: WrittenEval) -> str | None:
     if written.is_regression:
         keys.insert(0, "comparison")
     if len(keys) > 1:
-        written.add((keys[1],), f"stands beside {keys[0]}, which says the same; list more checks under `graders`")
+        written.add(
+            (keys[1],), f"cannot be combined with {keys[0]}, which means the same; list more checks under `graders`"
+        )
         return None
     if keys and keys[0] != "comparison" and written.fields[keys[0]] is None:
         written.add((keys[0],), "is empty; write '' for an empty text, or {json_equals: null}")

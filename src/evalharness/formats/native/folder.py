@@ -36,12 +36,12 @@ MAX_DEPTH = 16
 MAX_TEXT_BYTES = 10_000_000
 
 _REFUSED = (
-    (re.compile(r"[\x00-\x1f\x7f]"), "must not hold control characters"),
+    (re.compile(r"[\x00-\x1f\x7f]"), "must not contain control characters"),
     (re.compile(r"\\"), "must be written with / between its parts, not with \\"),
     (re.compile(r"%"), "must be a plain path: %-codes are not understood"),
     (re.compile(r"[a-zA-Z][\w+.-]*:|^//"), "must be a path in the suite's folder, not a URL or a drive"),
     (re.compile(r"[#?]"), "must name a whole file, without # or ?"),
-    (re.compile(r"\{\{"), "must not hold {{: files are read before variables are known"),
+    (re.compile(r"\{\{"), "must not contain {{: files are read before variables are known"),
     (re.compile(r"^[/~]"), "must be a relative path"),
 )
 

@@ -154,7 +154,7 @@ class Assembly:
             self.findings.parts |= file.parts
         self.findings.problems = list(dict.fromkeys(self.findings.problems))
         if self.suite is not None and not self.cases and not self.findings.has_errors:
-            self.findings.add((), "holds no case")
+            self.findings.add((), "contains no cases")
         if self.suite is None or self.findings.has_errors:
             return None, self.findings
         suite = self._with_parts(self.suite)
@@ -182,9 +182,7 @@ class Assembly:
         held = [entry.case for entry in gate.quarantine]
         for at, name in enumerate(held):
             if name in held[:at]:
-                message = (
-                    f"'{name}' is in quarantine already (entry {held.index(name) + 1}): say once why, and until when"
-                )
+                message = f"'{name}' is already in quarantine (entry {held.index(name) + 1}): list it only once"
                 self.findings.add((*self.place, "quarantine", at, "case"), message)
 
     def _merge(self, document: Document, part: Suite, prefix: str) -> None:

@@ -225,7 +225,7 @@ CASE_FORMS: Mapping[str, Form] = {"expected": _expected, "graders": _graders, "f
 def _escaped(written: dict[str, Json]) -> dict[str, Json]:
     """A suite's own names are shown, never filled in, so they stay as they are."""
     if "{{" in str(written.get("id", "")):
-        raise UsageError(f"the case id {written['id']!r} holds {{{{ and cannot be written to a file")
+        raise UsageError(f"the case id {written['id']!r} contains {{{{ and cannot be written to a file")
     kept = {} if "id" in written else {key: written[key] for key in ("name", "description") if key in written}
     return {**escape(written), **kept}
 
@@ -234,4 +234,4 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError("the suite holds half of a surrogate pair, which is no character") from None
+        raise UsageError("the suite contains half of a surrogate pair, which is not a character") from None

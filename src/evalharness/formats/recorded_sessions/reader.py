@@ -69,7 +69,7 @@ def read_session(findings: Findings) -> Session | None:
             _files(findings, written["working_dir"])
         return None
     if not questions_of(session):
-        findings.add(("messages",), "hold no message of a user: there is nothing to ask")
+        findings.add(("messages",), "contain no user message, so there is nothing to ask")
     return session
 
 
@@ -90,7 +90,7 @@ def case_of(session: Session, findings: Findings) -> dict[str, Json]:
     """The session as a case of a suite, written as native files write one."""
     path = findings.source.path
     if "{{" in path.stem:
-        findings.add((), "the file's name must not hold {{: it names its case in every run")
+        findings.add((), "the file's name must not contain {{: it names its case in every run")
     evals = session.evals or EvalCriteria()
     tools = tools_called_in(session)
     files = _files(findings, evals.working_dir)
@@ -150,7 +150,7 @@ def _files(findings: Findings, working_dir: str) -> dict[str, str]:
             if not path.resolve().is_relative_to(root) or not path.is_file():
                 findings.add(place, f"{path.relative_to(folder)} is not a regular file of the folder of the sessions")
             elif len(files) == MAX_FILES:
-                findings.add(place, f"holds more than {MAX_FILES} files")
+                findings.add(place, f"contains more than {MAX_FILES} files")
                 return files
             else:
                 files[path.relative_to(folder).as_posix()] = path.relative_to(root).as_posix()

@@ -136,7 +136,7 @@ def _csv_rows(path: Path) -> Iterator[_Written]:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not text in UTF-8: {error}") from None
     except csv.Error as error:
-        raise UsageError(f"{path} is no table: {error}") from None
+        raise UsageError(f"{path} is not a table: {error}") from None
     finally:
         csv.field_size_limit(former)
     for position, row in enumerate(rows, start=1):

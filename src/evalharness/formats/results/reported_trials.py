@@ -71,11 +71,11 @@ def read_with_trials(path: Path, written: Mapping[str, Any]) -> ReportWithTrials
         report = Report.model_validate({key: value for key, value in written.items() if key != "trials"})
     except ValidationError as error:
         raise UsageError(
-            f"{path} is no report that this version reads: {problems_text(error, Report)}", hint=HOW_TO
+            f"{path} is not a report that this version can read: {problems_text(error, Report)}", hint=HOW_TO
         ) from None
     ids = [case.case_id for case in report.cases]
     if not ids or len(set(ids)) < len(ids):
-        wrong = "tells a case twice" if ids else "does not tell the results of single cases"
+        wrong = "contains a case twice" if ids else "has no results of single cases"
         raise UsageError(f"{path} {wrong}, so nothing can be computed from it", hint=HOW_TO)
     return ReportWithTrials(report, _trials(path, written["trials"]) if written.get("trials") is not None else None)
 

@@ -32,10 +32,10 @@ HOW_TO = Hint("hint.write_baseline_file")
 
 
 def read_report(path: Path) -> Report:
-    """Raises UsageError where the file is no report of one run, or tells nothing about its cases."""
+    """Raises UsageError where the file is not a report of one run, or tells nothing about its cases."""
     reports = read_reports(path)
     if len(reports) != 1:
-        raise UsageError(f"{path} holds the reports of {len(reports)} runs", hint=Hint("hint.one_report"))
+        raise UsageError(f"{path} contains the reports of {len(reports)} runs", hint=Hint("hint.one_report"))
     return reports[0]
 
 
@@ -57,10 +57,10 @@ def _single_report(path: Path, document: Mapping[str, Any]) -> Report:
         return _of_results(path, document)
     if isinstance(document.get("sessions"), list):
         raise UsageError(
-            f"{path} holds recorded sessions, which do not tell the files they belong to",
+            f"{path} contains recorded sessions, which do not name the files they belong to",
             hint=Hint("hint.results_beside"),
         )
-    raise UsageError(f"{path} is no report", hint=HOW_TO)
+    raise UsageError(f"{path} is not a report", hint=HOW_TO)
 
 
 def read_trials(path: Path) -> list[Mapping[str, Any]] | None:
@@ -86,11 +86,11 @@ def _report(path: Path, written: Mapping[str, Any]) -> Report:
         report = Report.model_validate({key: value for key, value in written.items() if key != "trials"})
     except ValidationError as error:
         raise UsageError(
-            f"{path} is no report that this version reads: {problems_text(error, Report)}",
+            f"{path} is not a report that this version can read: {problems_text(error, Report)}",
             hint="write it again with this version, or update evalharness",
         ) from None
     if not report.cases:
-        raise UsageError(f"{path} does not tell the results of single cases", hint=HOW_TO)
+        raise UsageError(f"{path} has no results of single cases", hint=HOW_TO)
     _check_cases(path, report.cases)
     return report
 
@@ -100,7 +100,7 @@ def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
     seen: set[str] = set()
     for case in cases:
         if case.case_id in seen:
-            raise UsageError(f"{path} holds the case '{case.case_id}' twice", hint=HOW_TO)
+            raise UsageError(f"{path} contains the case '{case.case_id}' twice", hint=HOW_TO)
         seen.add(case.case_id)
         if not case.case_id or case.state not in get_args(CaseState):
             wrong = (
@@ -126,14 +126,14 @@ def _of_results(path: Path, document: Mapping[str, Any]) -> Report:
         run = EvalRun.model_validate(document)
     except ValidationError as error:
         raise UsageError(
-            f"{path} holds no results of recorded sessions: {problems_text(error, EvalRun)}", hint=HOW_TO
+            f"{path} contains no results of recorded sessions: {problems_text(error, EvalRun)}", hint=HOW_TO
         ) from None
     tried: dict[str, list[Result]] = {}
     for result in run.results:
         if result.input_path:
             tried.setdefault(_case_id(result.input_path), []).append(result)
     if not tried:
-        raise UsageError(f"{path} holds no results that name their files (input_path)", hint=HOW_TO)
+        raise UsageError(f"{path} contains no results that name their files (input_path)", hint=HOW_TO)
     cases = tuple(_case(case_id, results) for case_id, results in tried.items())
     states = [case.state for case in cases]
     passed, failed = states.count("passed"), states.count("failed")

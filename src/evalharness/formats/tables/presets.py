@@ -58,7 +58,7 @@ class _Reader:
             self.tell(field, "is missing" if found is None else f"must be a list of texts, not {kind_of(found)}")
             return [""]
         if wrong := [item for item in found if not isinstance(item, str)]:
-            self.tell(field, f"must be a list of texts, and holds {kind_of(wrong[0])}")
+            self.tell(field, f"must be a list of texts, but contains {kind_of(wrong[0])}")
             return [""]
         return found
 

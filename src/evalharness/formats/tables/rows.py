@@ -87,7 +87,7 @@ def _delimited(text: str, path: Path) -> Source:
         if isinstance(cells, csv.Error):
             problems.append(Problem(str(path), line, "", f"not a sound row: {cells}"))
         elif len(cells) > len(header):
-            message = f"{len(cells)} cells under a header of {len(header)}; quote cells that hold {delimiter!r}"
+            message = f"{len(cells)} cells under a header of {len(header)}; quote cells that contain {delimiter!r}"
             problems.append(Problem(str(path), line, "", message))
         else:
             rows.append(dict(zip(header, cells, strict=False)))

@@ -159,7 +159,7 @@ class _Reading:
     def _is_new(self, position: int, id_: str) -> bool:
         place = self._place(position, "id")
         if "{{" in id_:
-            self.findings.add(place, f"the id {quoted(id_)} must not hold {{{{")
+            self.findings.add(place, f"the id {quoted(id_)} must not contain {{{{")
             return False
         if id_ in self.first_with:
             line = self.findings.source.line_of((self.first_with[id_],))

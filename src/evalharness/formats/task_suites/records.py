@@ -107,7 +107,7 @@ class EvalTask(TaskRecord):
     @classmethod
     def _no_braces(cls, id_: str) -> str:
         if "{{" in id_:
-            raise ValueError("must not hold {{")
+            raise ValueError("must not contain {{")
         return id_
 
     @field_validator("expected_patterns", "expected_files", mode="before")

@@ -68,5 +68,5 @@ class EvalDataset(Record):
             if times > 1:
                 raise ValueError(f"variant '{name}' is listed {times} times")
             if "{{" in name:
-                raise ValueError(f"the id of a variant must not hold {{{{: {name}")
+                raise ValueError(f"the id of a variant must not contain {{{{: {name}")
         return variants

@@ -160,7 +160,7 @@ def check_examples(grader: Model, cases: Sequence[Case]) -> None:
     for example in grader.options.examples:
         if grader.rubric_for(_context(example, cases)) not in usual:
             raise UsageError(
-                f"the cases have good answers, and nobody knows one to the question of the example '{_shown(example)}'",
+                f"the cases have good answers, but no case has one for the question of the example '{_shown(example)}'",
                 hint="give it the `input` of a case, or the grader a `rubric`",
             )
 

@@ -84,7 +84,7 @@ HIGHEST = 100
 SHOWN = 60
 HOW = (
     "write NAME (weight: 0.4) on a line of its own for each; "
-    "a `model` grader can have `criteria: {NAME: 0.4}` beside its rubric instead"
+    "a `model` grader can have `criteria: {NAME: 0.4}` next to its rubric instead"
 )
 _LINE = re.compile(
     r"(?P<indent>[ \t>]*)(?P<heading>#*)[ \t]*"
@@ -171,14 +171,16 @@ def _list_of(parts: re.Match[str]) -> tuple[int, str] | None:
 def _check(found: Sequence[RubricLine], in_lists: Sequence[RubricLine]) -> None:
     for item in found:
         if item.list != found[0].list:
-            text = f"'{_shown(found[0].line)}' and '{_shown(item.line)}' do not stand in the same list"
+            text = f"'{_shown(found[0].line)}' and '{_shown(item.line)}' are not in the same list"
             raise ValueError(f"{text}: criteria do, and their parts have no weights of their own; {HOW}")
         if _TOTAL.fullmatch(item.name):
-            raise ValueError(f"'{_shown(item.line)}' is no criterion: leave the sum out, weights count by their share")
+            raise ValueError(
+                f"'{_shown(item.line)}' is not a criterion: leave the sum out, weights count by their share"
+            )
     for item in in_lists:
         if found and not item.is_criterion and item.list == found[0].list:
-            text = f"'{_shown(item.line)}' stands in a list like that of the criteria, but has no weight or scale"
-            raise ValueError(f"{text}: {HOW}; what is no criterion, write with another mark, or indent it")
+            text = f"'{_shown(item.line)}' is in a list like that of the criteria, but has no weight or scale"
+            raise ValueError(f"{text}: {HOW}; if it is not a criterion, use another mark or indent it")
     for what, has in (
         ("weight, such as (weight: 0.2)", [item.weight is not None for item in found]),
         ("scale, such as (0-5)", [item.range is not None for item in found]),

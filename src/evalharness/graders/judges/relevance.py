@@ -297,7 +297,7 @@ def _voted(votes: Sequence[RelevanceResult], seats: int) -> RelevanceResult | No
 
 def _grade(results: Sequence[RelevanceResult]) -> Grade:
     failed = [result for result in results if not result.passed]
-    text = "; ".join(f"{shown(result.criterion)} does not hold: {result.reason}" for result in failed)
+    text = "; ".join(f"{shown(result.criterion)} is not met: {result.reason}" for result in failed)
     rows = [_row(each.criterion, each) for each in results]
     score = 1 - len(failed) / len(results)
     return Grade.of(not failed, score=score, reason=short_reason(text), evidence=rows)

@@ -47,7 +47,7 @@ class Words:
 
     def read(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise ValueError(f"{_kind_text(value)} is no text")
+            raise ValueError(f"{_kind_text(value)} is not a text")
         if self.needed and not value.strip():
             raise ValueError("the text is empty")
         return sound(value)
@@ -65,7 +65,7 @@ class Lines:
 
     def read(self, value: Any) -> list[str]:
         if not isinstance(value, list) or not all(isinstance(line, str) for line in value):
-            raise ValueError(f"{_kind_text(value)} is no list of texts")
+            raise ValueError(f"{_kind_text(value)} is not a list of texts")
         return [sound(line) for line in value]
 
 
@@ -123,7 +123,7 @@ class NumberField:
 
     def read(self, value: Any) -> float | int:
         if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
-            raise ValueError(f"{_kind_text(value)} is no number from {self.low:g} to {self.high:g}")
+            raise ValueError(f"{_kind_text(value)} is not a number from {self.low:g} to {self.high:g}")
         return value
 
 
@@ -163,7 +163,7 @@ class Form:
 
     def read(self, value: Any) -> dict[str, Json]:
         if not isinstance(value, Mapping):
-            raise ValueError(f"{_kind_text(value)} is no mapping")
+            raise ValueError(f"{_kind_text(value)} is not a mapping")
         keyed = {self.key_of(str(name)): each for name, each in value.items()}
         if len(keyed) < len(value):
             raise ValueError("a key is there twice, in two spellings")

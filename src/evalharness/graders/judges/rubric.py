@@ -74,7 +74,9 @@ class ModelGraderOptions(GoodAnswerOptions, JudgeOptions):
             guess = f" Did you mean {{{meant}}}?" if (meant := closest(place, PLACES)) else ""
             raise ValueError(f"unknown place {{{place}}}.{guess} There are {{output}}, {_other_places()}")
         if "output" not in places:
-            raise ValueError(f"must hold {{output}}, or the judge sees no answer; there are also {_other_places()}")
+            raise ValueError(
+                f"must contain {{output}}, or the judge sees no answer; you can also use {_other_places()}"
+            )
         return prompt
 
     @model_validator(mode="after")

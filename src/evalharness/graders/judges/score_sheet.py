@@ -48,7 +48,7 @@ class Scoring(Record):
             if self.type != type_ and name in self.model_fields_set and getattr(self, name):
                 raise ValueError(f"{name} belongs to {type_} scoring, and the type is {self.type}")
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError("categories hold the same one twice")
+            raise ValueError("the same category is listed twice")
         if self.type == "categorical" and len(self.categories) < 2:
             raise ValueError("categorical scoring needs at least two categories")
         if self.category_scores and self.category_scores.keys() != set(self.categories):

@@ -18,8 +18,8 @@ MOST_ADVICE = 6
 MOST_ITEMS = 10
 FLAGS = {
     "negative discrimination": "weak targets pass it more often than strong ones: its key may be wrong",
-    "everyone fails": "no target passes it: it may be too hard, or its key wrong",
-    "everyone passes": "every target passes it: it tells no target from another",
+    "everyone fails": "no target passes it: it may be too hard, or its key may be wrong",
+    "everyone passes": "every target passes it: it does not separate targets",
 }
 """The most telling first."""
 

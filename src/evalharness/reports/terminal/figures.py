@@ -120,9 +120,9 @@ def _score(report: Report, *, verbose: bool) -> Iterator[FigureLine]:
     if not verbose and not any(case.state == "passed" and _is_partial(case.score) for case in report.cases):
         return
     basis = ["mean over cases", *_by_weight(report), _basis(score)]
-    lacking = f" ({count(score.lacking, 'judged trial')} without a whole one)" if score.lacking else ""
+    lacking = f" ({count(score.lacking, 'judged trial')} without a complete score)" if score.lacking else ""
     if any(case.state == "failed" and (case.score or 0) >= HIGH_SCORE for case in report.cases):
-        basis.append("of what was measured, also in failed cases; assertions count in the pass rate")
+        basis.append("includes scores of failed cases; assertions count in the pass rate")
     text = f"{_mean_score(score)}  {_ends(score)}{lacking}"
     yield FigureLine("score", text, f"({', '.join(basis)})" if verbose else "")
 

@@ -36,7 +36,7 @@ class GateReport:
         self._screen.say()
         self.block(report)
         if report.gate is None:
-            self._line("gate", "not judged: only a run that is finished and valid is")
+            self._line("gate", "not checked: the run is unfinished or INVALID")
         self._screen.say()
         show_verdict(self._screen, report)
 

@@ -37,7 +37,7 @@ class NextStep(NamedTuple):
 def next_steps(run: Run, report: Report, command: str, store: str | None = None) -> list[NextStep]:
     """`command` is how the user calls the harness; `store` the one that was named, if any."""
     if store == IN_MEMORY:
-        return [NextStep("note", "nothing was kept (--store :memory:); run without it to look into the answers")]
+        return [NextStep("note", "nothing was stored (--store :memory:); run without it to look at the answers")]
     return list(_Steps(run, report, command, naming(store)).all())[:MOST_STEPS]
 
 

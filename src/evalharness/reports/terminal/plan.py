@@ -42,7 +42,7 @@ class PlanReport:
         has_cost, has_time = plan.recommended.cost_usd is not None, plan.recommended.duration_s is not None
         headings = [
             "trials per case",
-            f"smallest drop it could detect on {'this case' if plan.cases == 1 else f'these {plan.cases:,} cases'}",
+            f"smallest drop this could detect on {'this case' if plan.cases == 1 else f'these {plan.cases:,} cases'}",
             f"{plan.unit}s needed to detect {points(plan.effect)} on others like them",
             "trials of a run",
             *(["cost of a run"] if has_cost else []),
@@ -88,7 +88,9 @@ def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         return
     parts = []
     if plan.cases_at_best > plan.units:
-        parts.append(f"alone cannot show that: even endless ones need {count(plan.cases_at_best, plan.unit)}")
+        parts.append(
+            f"alone are not enough: even with any number of them, {count(plan.cases_at_best, plan.unit)} are needed"
+        )
     if plan.enough_trials is not None:
         parts += [] if parts else ["soon help little"]
         parts.append(f"from {count(plan.enough_trials, 'trial')} per case on, add {plan.unit}s instead")
@@ -105,7 +107,7 @@ def _asked(plan: TrialPlan) -> str:
 
 def _basis(plan: TrialPlan) -> str:
     if plan.spread.basis == "assumed":
-        return f"nothing: {say(plan.why_no_run)}, so the worst is assumed, every case passing half the time"
+        return f"nothing: {say(plan.why_no_run)}, so the worst is assumed (every case passes half the time)"
     on = f" on {plan.run_target}" if plan.run_target else ""
     run = f"run {plan.run_name}{on}, {count(plan.run_cases, 'case')} × {count(plan.run_trials, 'trial')}"
     rate = f"{run}, pass rate {percent(plan.pass_rate or 0.0, 1)}"
@@ -116,7 +118,7 @@ def _basis(plan: TrialPlan) -> str:
     if plan.spread.basis == "bound":
         return f"{rate}; one trial per case cannot separate chance from cases that differ, so the worst is assumed"
     if not plan.spread.within:
-        return f"{rate}; no case passed once and failed once, so only the evidence that a test needs at least counts"
+        return f"{rate}; no case both passed and failed, so only the least evidence a test needs counts"
     return rate
 
 

@@ -92,7 +92,7 @@ def _why(found: Regressions) -> str:
     if found.verdict == "INVALID" and found.exit_code == UsageError.exit_code:
         return "not every run could be compared"
     if found.verdict == "INVALID":
-        return "a run that broke says nothing about the agent; finish it with: eval-harness resume"
+        return "the run broke, so nothing is known about the agent; finish it with: eval-harness resume"
     if found.rule == "threshold":
         degraded = sum(task.degraded for task in found.tasks)
         tasks = count(degraded, "task") if degraded else "no task"

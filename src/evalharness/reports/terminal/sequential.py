@@ -13,10 +13,8 @@ def announced(plan: SequentialPlan, cap: int) -> str:
         asked.append(f"whether {percent(plan.floor)} pass, or only {percent(plan.floor - plan.effect)},")
     if plan.baseline:
         asked.append(f"whether it is worse than {plan.baseline_name}")
-    text = (
-        f"stops as soon as it is decided {' and '.join(asked).removesuffix(',')}, after at most {count(cap, 'trial')}"
-    )
-    fixed = f"a number fixed before would have to be {plan.fixed_n:,}"
+    text = f"stops as soon as it is clear {' and '.join(asked).removesuffix(',')}, after at most {count(cap, 'trial')}"
+    fixed = f"a fixed plan would need {plan.fixed_n:,}"
     if cap < plan.fixed_n:
         return f"{text}; {fixed}, so it may well end undecided (more: --repeat N)"
     return f"{text}; {fixed}"
@@ -45,9 +43,9 @@ def _spent(result: SequentialResult) -> str:
     """Against the number of trials that would decide the same if it were fixed before."""
     fixed = f"a fixed {result.fixed_n:,} for {points(result.effect)}"
     uncounted = result.trials_run - result.trials_used
-    parts = [f"{uncounted:,} more run that did not count"] if uncounted > 0 else []
+    parts = [f"{uncounted:,} more run but not counted"] if uncounted > 0 else []
     whose = "its" if result.given_up == 1 else "their"
-    parts += [f"{result.given_up:,} more begun and given up, {whose} cost not known"] if result.given_up else []
+    parts += [f"{result.given_up:,} more started and abandoned, {whose} cost not known"] if result.given_up else []
     if not result.saved:
         return ", ".join([f"instead of {fixed}", *parts])
     share = f"{percent(abs(result.saved), 0)} {'fewer' if result.saved > 0 else 'more'} than {fixed}"
@@ -61,4 +59,4 @@ def _beside_the_interval(result: SequentialResult) -> str:
     too_low = result.floor - result.effect
     is_inside = (result.low or 0.0) <= too_low if result.floor_met else (result.high or 1.0) >= result.floor
     rates = f"{percent(result.floor)} against {percent(too_low)}"
-    return f"; the test weighs {rates} alone, the interval allows for every rate" if is_inside else ""
+    return f"; the test considers only {rates}, the interval every rate" if is_inside else ""

@@ -46,8 +46,8 @@ class VerifiedReport:
         for check in checks:
             self._screen.entry([POSSIBLE[check.possible], "  "], f"{check.label}  {say(check.text)}")
         if any(check.possible is False for check in checks):
-            text = "an impossible row comes from other numbers of tasks or trials, from trials that were left out,"
-            self._screen.entry([], (f"{text} or from another formula than the mean of C(c,k)/C(n,k)", "dim"))
+            text = "an impossible row means a different number of tasks or trials, trials that were left out,"
+            self._screen.entry([], (f"{text} or a formula other than the mean of C(c,k)/C(n,k)", "dim"))
         if checks and all(check.possible is None for check in checks):
             text = "no row has enough figures, so nothing is known about this table"
             self._screen.entry([("NOT CHECKED   ", "bold yellow")], text)

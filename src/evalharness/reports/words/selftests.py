@@ -40,7 +40,7 @@ def _right_raises(case: str, graders: Sequence[str], always: bool, reason: str) 
 
 
 def _nothing_fails(case: str, graders: Sequence[str], reason: str) -> str:  # noqa: ARG001
-    return f"{case}: doing nothing is called right (`null_passes`), but does not pass: {_first_line(reason)}"
+    return f"{case}: doing nothing should pass (`null_passes`), but does not: {_first_line(reason)}"
 
 
 def _named(graders: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _not_provable(why: str, skip: str, cases: Sequence[str], number: int) -> str
 
 
 def _cannot_fail(grader: str, cases: Sequence[str], number: int) -> str:
-    return f"`{grader}` passes whatever it is given, in {count(number, 'case')}: {listed(cases, number)}"
+    return f"`{grader}` passes every answer, in {count(number, 'case')}: {listed(cases, number)}"
 
 
 def _grader_raised(

@@ -54,7 +54,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "believed.seeds": "the seeds of trials",
         "believed.unjudged_durations": (
-            "how long trials took that were not judged, and the harness's own clock beside a reported time (measured_s)"
+            "how long trials took that were not judged, and the harness's own time next to a reported one (measured_s)"
         ),
         "believed.histories": "the history of cases (failure_count, last_passed)",
         "believed.later_figures": "figures that an earlier version did not report yet (by_difficulty, difficulty)",
@@ -64,10 +64,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "verify.counts": "{passed} of {trials} passed, {errors} errors",
         "verify.impossible": "impossible",
         "verify.impossible_because": "impossible: {why}",
-        "verify.unknown_case": "no case of the report",
+        "verify.unknown_case": "not a case of the report",
         "verify.duplicate_trial": "listed before",
         "verify.unplanned_trial": "not one of the {planned} planned",
-        "verify.gate_not_judged": "not judged: errors, or trials to be done",
+        "verify.gate_not_judged": "not judged: errors, or trials not run yet",
         "rates.possible": _rates_possible,
         "rates.perhaps": "may come from {tasks} tasks × {trials} trials: {why}",
         "rates.impossible": "cannot come from {tasks} tasks × {trials} trials, all of them counted: {why}",
@@ -80,23 +80,21 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "rates.together": "no whole numbers of tasks give all these figures together",
         "rates.untried": "too many histograms fit such rounding to try them all",
         "rates.no_multiple": (
-            "cannot come from {tasks} tasks × {trials} trials: pass^{k} is no multiple of 1/{parts:,}"
+            "cannot come from {tasks} tasks × {trials} trials: pass^{k} is not a multiple of 1/{parts:,}"
         ),
-        "rates.nothing_against": (
-            "no pass^k by itself, and no two of them, speak against {tasks} tasks × {trials} trials"
-        ),
-        "rates.too_few_trials": "pass^{k} takes {k} trials of each task, not {trials}",
-        "rates.too_many_trials": "so many trials cannot be checked: {most:,} are the most",
+        "rates.nothing_against": ("no single pass^k and no two of them rule out {tasks} tasks × {trials} trials"),
+        "rates.too_few_trials": "pass^{k} needs {k} trials of each task, but there are {trials}",
+        "rates.too_many_trials": "too many trials to check: at most {most:,}",
         "rates.trials_unknown": lambda only_first: (
             f"{'only pass^1 is given' if only_first else 'some pass^k are missing'}, so the number of trials is not "
             "known: give --trials N"
         ),
-        "rates.too_many_tasks": "so many tasks cannot be checked: {most:,} are the most",
+        "rates.too_many_tasks": "too many tasks to check: at most {most:,}",
         "rates.tasks_unknown": "the number of tasks is not known: give --tasks N, or --tasks NAME=N",
         "rates.no_figure": "it has no figure",
-        "rates.no_share": "pass^{k} is {rate}, which is no share of trials",
-        "rates.no_rate": "pass^{k} is '{written}', which is no number",
-        "rates.no_number": "there are {number} {what}, which is no number of {what}",
+        "rates.no_share": "pass^{k} is {rate}, which is not a share of trials",
+        "rates.no_rate": "pass^{k} is '{written}', which is not a number",
+        "rates.no_number": "{number} is not a number of {what}",
         "rates.noted": "{found} ({note})",
         "rates.read_as_shares": "read as shares of 1, unlike the rows in percent",
     }
