@@ -319,10 +319,9 @@ class TestCompare:
 def test_a_run_compared_with_itself_is_reported(compared: tuple[Path, str, str]) -> None:
     folder, good, _ = compared
     done = drive(folder, "compare", good, good)
-<<<<<<< HEAD
-    assert (done.code, "this is a run held against itself" in done.out) == (0, True)
-    assert "held against itself" in drive(folder, "compare", "base.json", good).out
-    assert "held against itself" not in drive(folder, "compare", *compared[1:]).out
+    assert (done.code, "this compares a run with itself" in done.out) == (0, True)
+    assert "compares a run with itself" in drive(folder, "compare", "base.json", good).out
+    assert "compares a run with itself" not in drive(folder, "compare", *compared[1:]).out
 
 
 def test_a_baseline_of_some_cases_says_that_others_are_not_compared(tmp_path: Path) -> None:
@@ -332,8 +331,3 @@ def test_a_baseline_of_some_cases_says_that_others_are_not_compared(tmp_path: Pa
     assert "this run has only 1 of the 2 cases of its suite" in part.out
     drive(tmp_path, "run", "suite.yaml")
     assert "only" not in drive(tmp_path, "baseline", "set", "latest").out
-=======
-    assert (done.code, "this compares a run with itself" in done.out) == (0, True)
-    assert "compares a run with itself" in drive(folder, "compare", "base.json", good).out
-    assert "compares a run with itself" not in drive(folder, "compare", *compared[1:]).out
->>>>>>> words

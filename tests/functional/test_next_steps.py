@@ -149,3 +149,11 @@ def test_failed_goes_by_runs_of_the_same_target(tmp_path: Path) -> None:
     assert drive(folder, "run", "suite.yaml", "--target", "good.py:answer").code == 0
     again = drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--failed", "--json")
     assert list(again.states()) == ["the capital of peru"]
+
+
+def test_the_baseline_of_a_run_judges_its_rerun_too(tmp_path: Path) -> None:
+    folder = write(project(tmp_path), good_py='def answer(text): return "Lima" if text else "Cusco"\n')
+    drive(folder, "run", "suite.yaml", "--target", "good.py:answer")
+    drive(folder, "baseline", "set", "latest", "-o", "base.json")
+    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--baseline", "base.json")
+    assert steps(done)["rerun"][-3:] == ["--baseline", "base.json", "--failed"]

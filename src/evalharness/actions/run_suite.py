@@ -278,6 +278,7 @@ def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: 
         format_name=request.format_name or "",
         target=chosen[0] if chosen else "",
         trials=request.trials,
+        baseline=request.gate.baseline or "",
         variables={name: value for name, value in request.variables.items() if known.get(name.lower()) == value},
     )
 

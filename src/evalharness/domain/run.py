@@ -76,6 +76,8 @@ class Origin(Record):
     """Empty where it is the suite's own."""
     trials: int | None = None
     """None where the suite says how many."""
+    baseline: str = ""
+    """Empty where it is the suite's own, or none."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Those that were given with it, without secrets."""
 

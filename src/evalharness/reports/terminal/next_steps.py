@@ -114,6 +114,7 @@ class _Steps:
             ("--format", origin.format_name),
             ("--target", origin.target),
             ("--repeat", str(origin.trials or "")),
+            ("--baseline", origin.baseline),
             ("--judge-model", options.judge_model),
             ("--sandbox", "" if options.sandbox == _DEFAULT_SANDBOX else options.sandbox),
         ):
