@@ -43,6 +43,15 @@ def test_a_notebook_gets_a_table_with_what_failed_first(echoed: Run) -> None:
     assert "&lt;3&gt;" in table and "<3>" not in table
 
 
+def test_a_notebook_marks_cases_as_the_terminal_does() -> None:
+    answers = iter("13")
+    suite = Suite(name="s", cases=[Case(id="flips", input="1", expected="1")], case_threshold=0.5)
+    run = evaluate(suite, lambda text: next(answers), trials=2, max_concurrency=1, store=":memory:")
+    table = run._repr_html_()  # type: ignore[attr-defined]
+    assert "<td>~ passed</td><td>flips</td>" in table and "counts as passed: 50 % of its trials are enough" in table
+    assert re.search(r"~ flips.*\n?.*counts as passed: 50 %", str(run))
+
+
 def test_a_run_has_its_trials_failures_and_rows(echoed: Run) -> None:
     assert [failure.eval_id for failure in echoed.failures] == ["two"]
     assert echoed.finished_at is not None and echoed.finished_at >= echoed.created_at

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from evalharness.domain.grade import SPEND_CAP, Grade, Judging, added_up
+from evalharness.domain.grade import SPEND_CAP, Grade, GradeState, Judging, added_up
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Transcript
 
@@ -20,6 +20,8 @@ while it was under way), or left without a grade because there was no money for 
 NOT_NEEDED = "not needed: "
 GIVEN_UP = f"{NOT_NEEDED}given up under way, "
 """How the reasons begin of trials with these causes."""
+DECISIVE: dict[TrialState, GradeState] = {"error": "unscored", "failed": "fail", "awaiting": "awaiting"}
+"""The state of the grades that put a trial into a state: the first of these counts."""
 GRADED: frozenset[str] = frozenset(("passed", "failed"))
 
 

@@ -13,14 +13,12 @@ from pydantic_core import from_json
 from evalharness.domain.grade import VERDICTS, GraderType, Judging, added_up, said_within
 from evalharness.domain.report import CaseState, Difference
 from evalharness.domain.suite import Suite
-from evalharness.domain.trial import GRADED, TIME_LIMIT, TRIAL_STATES, Outcome
+from evalharness.domain.trial import DECISIVE, GRADED, TIME_LIMIT, TRIAL_STATES, Outcome, TrialState
 from evalharness.errors import Hint, StoreError
 from evalharness.stats.thresholds import reaches
 
 SLOWEST = 3
 REASONS_FROM = ("failed", "error", "awaiting", "skipped")
-DECISIVE = {"failed": "fail", "error": "unscored", "awaiting": "awaiting"}
-"""The state of the grades that put a trial into a state."""
 NUMBERED_TRIALS = 20
 Number = TypeVar("Number", int, float)
 
@@ -217,7 +215,7 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
     return missing / (reported + missing) if missing else 0.0
 
 
-def _reason(state: str, reason: str, grades: str) -> Reason:
+def _reason(state: TrialState, reason: str, grades: str) -> Reason:
     """With the grader that gave it, and what it compared: the first of those that decided the trial."""
     wanted = DECISIVE.get(state)
     decisive = (each for each in from_json(grades) if each["state"] == wanted and each.get("required", True))

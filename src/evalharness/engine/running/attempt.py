@@ -20,12 +20,12 @@ from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
 from evalharness.documents.artifact import spending_of
 from evalharness.documents.artifact_view import reported_duration_s
-from evalharness.domain.grade import VERDICTS, Grade, GradeState, kept_evidence
+from evalharness.domain.grade import VERDICTS, Grade, kept_evidence
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.printed import PRINTED, Printed
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import FIGURES, Answer, Transcript, Usage, wrong_shape
-from evalharness.domain.trial import TIME_LIMIT, Attempt, Cause, TrialState
+from evalharness.domain.trial import DECISIVE, TIME_LIMIT, Attempt, Cause, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.engine.running.time_limit import STRAY, LoopTime, Steps, TimeLimit, TrialsTask, is_being_cancelled
 from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
@@ -419,14 +419,6 @@ def _figures(answer: Transcript) -> Iterator[tuple[str, float, float]]:
         yield "duration_s", duration_s, LONGEST_MS / 1000
 
 
-_STATES: tuple[tuple[TrialState, GradeState], ...] = (
-    ("error", "unscored"),
-    ("failed", "fail"),
-    ("awaiting", "awaiting"),
-)
-"""What a trial is because of a decisive grade: the first of these counts."""
-
-
 def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Cause]:
     """State, score, reason and cause. All required grades pass → passed; one unscored → error; one still outstanding →
     awaiting, unless one already failed."""
@@ -440,7 +432,7 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Caus
         if due:
             return "awaiting", score, said, _cause(due)
         return "error", score, f"no grader gave a verdict: {said}", ""
-    for state, looked_for in _STATES:
+    for state, looked_for in DECISIVE.items():
         found = [grade for grade in deciding if grade.state == looked_for]
         if found:
             return state, score, "; ".join(map(_said, found)), _cause(found)

@@ -51,6 +51,11 @@ def not_passing(report: Report) -> list[Failure]:
     return sorted([*report.failures, *flaky_passes(report)], key=listed_first)
 
 
+def not_clean(report: Report) -> dict[str, Failure]:
+    """By case: all that did not pass every trial, those that nobody judged included."""
+    return {failure.eval_id: failure for failure in (*not_passing(report), *report.unjudged)}
+
+
 def listed_first(failure: Failure) -> int:
     return ORDER.index(mark_of(failure))
 

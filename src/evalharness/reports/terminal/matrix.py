@@ -8,10 +8,9 @@ from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure
 from evalharness.domain.reported_run import ReportedRun, Verbosity
-from evalharness.reports.terminal.case_lines import FIRST_CASES, counted, mark_of
+from evalharness.reports.terminal.case_lines import FIRST_CASES, counted, mark_of, not_clean
 from evalharness.reports.terminal.figures import rate_text
 from evalharness.reports.terminal.screen import MARKS, Part, Screen, padded
-from evalharness.reports.terminal.verdict import flaky_passes
 
 NARROWEST, WIDEST = 14, 30
 WIDEST_ID = 24
@@ -26,10 +25,7 @@ class Matrix:
         self._screen = screen
         self._runs = runs
         self._results = [{case.case_id: case for case in each.report.cases} for each in runs]
-        self._failures = [
-            {f.eval_id: f for f in (*each.report.failures, *each.report.unjudged, *flaky_passes(each.report))}
-            for each in runs
-        ]
+        self._failures = [not_clean(each.report) for each in runs]
         self._most = None if verbosity > 0 else FIRST_CASES
 
     def show(self) -> None:

@@ -9,6 +9,7 @@ from html import escape
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.run import Run
+from evalharness.reports.terminal.case_lines import mark_of, not_clean
 from evalharness.reports.terminal.run_report import TerminalReporter
 from evalharness.reports.terminal.screen import MARKS
 from evalharness.reports.wording import interval_of, one_line
@@ -52,12 +53,12 @@ class ShownRun(Run):
         return f"{title}<table><thead>{head}</thead><tbody>{''.join(rows[:MOST_ROWS])}</tbody></table>{more}"
 
     def _rows(self) -> Iterator[str]:
-        cases = self.report.cases if self.report else ()
-        reasons = {
-            case.eval_id: case.reason for case in (*self.failures, *(self.report.unjudged if self.report else ()))
-        }
-        for case in sorted(cases, key=lambda case: case.state == "passed"):
-            mark, _ = MARKS["flaky" if 0 < case.passed < case.trials else case.state]
-            reason = one_line(reasons.get(case.case_id, ""), LONGEST_REASON)
+        if self.report is None:
+            return
+        bad = not_clean(self.report)
+        for case in sorted(self.report.cases, key=lambda case: case.state == "passed"):
+            failure = bad.get(case.case_id)
+            mark, _ = MARKS[mark_of(failure) if failure else case.state]
+            reason = one_line(failure.reason if failure else "", LONGEST_REASON)
             cells = (f"{mark} {case.state}", case.case_id, f"{case.passed} of {case.trials}", reason)
             yield f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
