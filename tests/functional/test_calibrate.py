@@ -249,4 +249,4 @@ replies:{VALID}
     assert [example["judged"] for example in found["examples"]] == [5, 5]
     write(tmp_path, suite_yaml=suite.replace("input: Ho, output", "input: Hm, output"), judge_yaml=judge)
     done = drive(tmp_path, "calibrate", "suite.yaml")
-    assert done.code == 2 and "nobody knows one to the question of the example 'two'" in done.err
+    assert done.code == 2 and "no case has one for the question of the example 'two'" in done.err

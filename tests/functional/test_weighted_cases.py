@@ -82,7 +82,7 @@ def test_a_comparison_weighs_cases_as_the_report_does(project: Path) -> None:
     assert rate["method"].startswith("sign-flip test")
     assert "score" not in now["comparison"]["differences"]
     name = now["metadata"]["run_name"]
-    assert "pass rate and score are means over cases by their weight; 1 case of weight 0 is in neither" in (
+    assert "pass rate and score are weighted means over cases; 1 case with weight 0 does not count" in (
         drive(project, "compare", before, name, "-v").out
     )
     done = drive(project, "verify", name)
@@ -105,7 +105,7 @@ def test_a_plan_reports_the_weighted_rate_and_that_it_treats_cases_as_equal(proj
     drive(project, "run", "suite.yaml", "--trials", "4")
     plan = drive(project, "plan", "suite.yaml", "--json").json["plan"]
     assert plan["pass_rate"] == 0.8
-    assert any(note["text"].startswith("cases weigh differently") for note in plan["notes"])
+    assert any(note["text"].startswith("cases have different weights") for note in plan["notes"])
     assert {row["detectable"] for row in plan["rows"]} == {None}, "whole cases are compared, and these are too few"
     assert "add cases" in line_of(drive(project, "plan", "suite.yaml"), "do this")
     write(project, suite_yaml=SUITE)

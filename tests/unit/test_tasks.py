@@ -339,7 +339,7 @@ def test_a_report_without_its_cases_is_looked_up_by_its_run(tmp_path: Path) -> N
     bare = [run.report.model_copy(update={"cases": ()}) for run in (before, now) if run.report is not None]
     assert [found.task_id for found in detect_regressions(*bare, store=store)] == ["t"]
     nameless = bare[0].model_copy(update={"metadata": bare[0].metadata.model_copy(update={"run_id": ""})})
-    with pytest.raises(UsageError, match="tells neither its cases nor the id of its run"):
+    with pytest.raises(UsageError, match="contains neither its cases nor the id of its run"):
         detect_regressions(nameless, bare[1], store=store)
 
 

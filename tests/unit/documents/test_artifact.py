@@ -172,7 +172,7 @@ class TestView:
         written = {"runId": "r", "snapshot": {"outputs": {"a": 1}}, "events": [completed("coder", 5)]}
         assert create_artifact_view(written) == create_artifact_view(parse_artifact(written))
         assert extract_metrics(written).total.duration_ms == 5
-        with pytest.raises(UsageError, match="no artifact: events is missing"):
+        with pytest.raises(UsageError, match="not an artifact: events is missing"):
             create_artifact_view({"snapshot": {}})
 
     def test_the_primary_output_is_at_the_top_even_when_it_is_falsy(self) -> None:

@@ -104,7 +104,7 @@ def test_the_json_of_an_artifact_is_scored_like_one() -> None:
         create_similarity_scorer("a", "b"),
     ):
         assert scorer.score(written) == scorer.score(EvalArtifact.model_validate(written))
-        with pytest.raises(UsageError, match="no artifact: snapshot is missing"):
+        with pytest.raises(UsageError, match="not an artifact: snapshot is missing"):
             scorer.score({"events": []})
 
 
