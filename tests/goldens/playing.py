@@ -83,6 +83,8 @@ class Plain:
     RULES = (
         (re.compile(r"\beval-\d{8}-\d{6}-"), "eval-YYYYMMDD-HHMMSS-"),
         (re.compile(r"\(whole run [^)]*\)"), "(whole run …)"),
+        # The verdict's line: how long the run took.
+        (re.compile(r"^([A-Z]+ {3,}\d.*? {3})[\d.,]+ (?:ms|s|min|h)(?= {3})", re.MULTILINE), r"\1…"),
         (re.compile(r'("duration(?:_seconds)?": |^Total Time: )[\d.e-]+s?', re.MULTILINE), r"\1…"),
         # The plan's last column and its advice, and the same in JSON: how long a run would take.
         (re.compile(r'("duration_s": )[\d.e-]+(?=\s*\})'), r"\1…"),
