@@ -11,8 +11,8 @@ import asyncio
 import contextvars
 import re
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -117,8 +117,8 @@ class Harness:
         """What `evaluate` does, with this store and these settings."""
         from evalharness.actions.evaluate import Evaluation, evaluate_suite
 
-        execution = self._execution(executor, progress)
-        return self._shown(self.call(evaluate_suite, Evaluation(suite, target, options), execution))
+        with self._execution(executor, progress) as execution:
+            return self._shown(self.call(evaluate_suite, Evaluation(suite, target, options), execution))
 
     def resume(
         self,
@@ -147,9 +147,8 @@ class Harness:
         }
         fields = request_fields(caps, GradingOptions)
         request = ResumeRequest(run, fields["variables"], fields["env"], max_concurrency, max_cost_usd, max_tokens)
-        return [
-            self._with_trials(each) for each in self.call(resume_runs, request, self._execution(executor, progress))
-        ]
+        with self._execution(executor, progress) as execution:
+            return [self._with_trials(each) for each in self.call(resume_runs, request, execution)]
 
     def selftest(
         self,
@@ -195,11 +194,17 @@ class Harness:
 
         return ShownRun.of(run)
 
-    def _execution(self, executor: Executor | str | None, progress: bool | None) -> Execution:
+    @contextmanager
+    def _execution(self, executor: Executor | str | None, progress: bool | None) -> Iterator[Execution]:
+        """Nothing of the progress stays on the screen, however it ends."""
         from evalharness.reports.terminal.python_progress import python_progress
 
         built = registry.build_executor(executor) if isinstance(executor, str) else executor
-        return Execution(python_progress(progress, self.context.settings), executor=built)
+        watcher = python_progress(progress, self.context.settings)
+        try:
+            yield Execution(watcher, executor=built)
+        finally:
+            watcher.stop()
 
     def reported(self, run: Run) -> ReportedRun:
         """A run with its report, as reporters take it: its trials are read from the store while they are written."""
@@ -246,7 +251,8 @@ class Harness:
 
         graded_by = None if suite is None else str(suite)
         request = RegradeRequest(run=run, suite=graded_by, **request_fields(options, GradingOptions))
-        [regraded] = self.call(regrade_runs, request, self._execution(executor, progress))
+        with self._execution(executor, progress) as execution:
+            [regraded] = self.call(regrade_runs, request, execution)
         return self._with_trials(regraded)
 
     def gate(self, run: str | Path, overrides: GateOverrides | None = None) -> ReportedRun:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
+import signal
+import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty
 
@@ -129,3 +134,36 @@ def test_a_time_limit_and_a_seed_can_be_given(tmp_path: Path) -> None:
     assert (run.failures[0].reason.startswith("time limit"), run.lock.seed) == (True, 7)
     with pytest.raises(UsageError, match="timeout_s must be above 0"):
         evaluate(suite, slow, timeout_s=0, store=":memory:")
+
+
+WATCHED = """
+import time
+from evalharness import Case, Suite, evaluate
+
+def answer(text):
+    time.sleep(0.3)
+    return text
+
+try:
+    evaluate(Suite(name="s", cases=[Case(input=n) for n in "12345678"]), answer, max_concurrency=1, store=":memory:")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_terminal_shows_progress_which_is_gone_after_ctrl_c(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        environment = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
+        os.chdir(tmp_path)
+        os.execve(sys.executable, [sys.executable, "-c", WATCHED], {**environment, "TERM": "xterm"})
+    shown, is_stopped = b"", False
+    with suppress(OSError):  # the terminal is closed with its process
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+            if b"3/8" in shown and not is_stopped:
+                os.kill(pid, signal.SIGINT)
+                is_stopped = True
+    os.waitpid(pid, 0)
+    os.close(terminal)
+    assert shown.endswith(b"\r\x1b[2Kinterrupted\r\n"), shown[-300:]

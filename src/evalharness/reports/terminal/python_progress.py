@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from evalharness.contracts.execution import NoWatcher, Watcher
+from evalharness.contracts.execution import NoWatcher
 from evalharness.domain.run import Run
 from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
@@ -21,20 +21,25 @@ from evalharness.settings import Settings
 SECONDS_BETWEEN = 0.2
 
 
-def python_progress(wanted: bool | None, settings: Settings) -> Watcher:
+class NoProgress(NoWatcher):
+    def stop(self) -> None:
+        """No run is under way any more, however it ended."""
+
+
+def python_progress(wanted: bool | None, settings: Settings) -> NoProgress:
     """`wanted` None: where somebody watches, which is a terminal or a notebook, and not in CI."""
     if wanted is False or (wanted is None and (settings.is_ci or settings.environment.get("TERM") == "dumb")):
-        return NoWatcher()
+        return NoProgress()
     if _is_notebook():
         return NotebookProgress()
-    return TerminalProgress() if sys.stderr.isatty() else NoWatcher()
+    return TerminalProgress() if sys.stderr.isatty() else NoProgress()
 
 
 def _is_notebook() -> bool:
     return type(sys.stdout).__module__.startswith("ipykernel.")
 
 
-class TerminalProgress(NoWatcher):
+class TerminalProgress(NoProgress):
     """The line of the command line, on stderr; a program's own output is its own."""
 
     def __init__(self) -> None:
@@ -56,8 +61,12 @@ class TerminalProgress(NoWatcher):
     def run_ended(self, run: Run) -> None:
         self._line.run_ended(run)
 
+    def stop(self) -> None:
+        if self._line is not None:
+            self._line.stop()
 
-class NotebookProgress(NoWatcher):
+
+class NotebookProgress(NoProgress):
     """One line that is written over, and gone at the end: notebooks follow a carriage return, and little else."""
 
     def __init__(self) -> None:
@@ -75,7 +84,7 @@ class NotebookProgress(NoWatcher):
         if time.monotonic() - self._shown_at >= SECONDS_BETWEEN:
             self._show()
 
-    def run_ended(self, run: Run) -> None:  # noqa: ARG002
+    def stop(self) -> None:
         self._write("")
         sys.stdout.write("\r")
 
