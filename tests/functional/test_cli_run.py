@@ -187,7 +187,7 @@ def test_where_runs_are_kept(project: Path) -> None:
     before = sorted(project.rglob("*"))
     kept_nowhere = drive(inner, "run", suite, *oracle, "--store", ":memory:")
     assert kept_nowhere.code == 0
-    assert "nothing was kept" in line_of(kept_nowhere, "note")
+    assert "nothing was stored" in line_of(kept_nowhere, "note")
     assert sorted(project.rglob("*")) == before
 
 

@@ -56,7 +56,7 @@ def both(folder: Path, target: str) -> tuple[Any, Any, str]:
     ("gate", "target", "verdict", "note"),
     [
         (TOLERANT, "worse", "NO REGRESSION", "left out, because quarantined: c0, c1, c2"),
-        (OF_COSTS, "dearer", "REGRESSION", "cost also differs between runs"),
+        (OF_COSTS, "dearer", "REGRESSION", "cost also varies between runs"),
     ],
 )
 def test_the_gate_of_the_new_run_is_the_rule(tmp_path: Path, gate: str, target: str, verdict: str, note: str) -> None:

@@ -18,6 +18,7 @@ from jupyter_client.manager import start_new_kernel
 from evalharness import Case, Run, Suite, TargetSpec, UsageError, evaluate, load_run
 from evalharness.errors import NothingSelected
 
+WATCHING = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
 CELL = """
 import time
 from evalharness import Case, Suite, evaluate
@@ -96,7 +97,7 @@ def test_a_given_id_may_not_be_that_of_a_position() -> None:
 
 
 def test_a_notebook_shows_progress_and_then_the_table(tmp_path: Path) -> None:
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path), env=WATCHING)
     try:
         asked = client.execute(CELL)
         printed, shown = "", {}
@@ -154,9 +155,8 @@ except KeyboardInterrupt:
 def test_a_terminal_shows_progress_which_is_gone_after_ctrl_c(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
-        environment = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
         os.chdir(tmp_path)
-        os.execve(sys.executable, [sys.executable, "-c", WATCHED], {**environment, "TERM": "xterm"})
+        os.execve(sys.executable, [sys.executable, "-c", WATCHED], {**WATCHING, "TERM": "xterm"})
     shown, is_stopped = b"", False
     with suppress(OSError):  # the terminal is closed with its process
         while chunk := os.read(terminal, 65536):

@@ -221,7 +221,7 @@ def test_flags_of_tables_are_said_to_do_nothing_on_a_report(project: Path) -> No
     [
         ("empty.csv", "a,b\n1,2\n", "model,pass^1,pass^2,tasks"),
         ("other.json", "{}", "show RUN --json > report.json"),
-        ("junit.xml", "<testsuites/>", "reports are verified as JSON"),
+        ("junit.xml", "<testsuites/>", "a report must be JSON"),
     ],
 )
 def test_a_hint_fits_the_kind_of_file(project: Path, name: str, text: str, hint: str) -> None:

@@ -529,7 +529,7 @@ class Forgetful(Executor):
 class TestDoor:
     def test_an_executor_that_loses_units_is_at_fault_and_its_run_can_be_resumed(self, tmp_path: Path) -> None:
         with Harness.open(tmp_path / "store.db", settings=Settings()) as harness:
-            with pytest.raises(HarnessError, match="the executor ended without 1 trial that it was to do") as fault:
+            with pytest.raises(HarnessError, match="the executor ended without finishing 1 trial") as fault:
                 harness.run(suite_of(3), "echo", executor=Forgetful())
             assert fault.value.exit_code == 3
             [line] = harness.runs()

@@ -117,7 +117,7 @@ class RunDriver:
         lost = self._handed_out - self._kept + sum(1 for _ in self._units)
         if lost:
             trials = f"{lost} trial" if lost == 1 else f"{lost} trials"
-            raise HarnessError(f"the executor ended before {trials} were done", hint=KEPT)
+            raise HarnessError(f"the executor ended without finishing {trials}", hint=KEPT)
 
     @property
     def _is_broke(self) -> bool:
