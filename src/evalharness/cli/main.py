@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import importlib
-import io
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +14,15 @@ from typing import Any, NamedTuple
 
 import click
 
-from evalharness.cli.process import PROGRAM, export_dotenv
+from evalharness.cli.process import (
+    PROGRAM,
+    close_stdout,
+    end_output,
+    export_dotenv,
+    let_readers_leave,
+    open_missing_streams,
+    speak_utf8,
+)
 from evalharness.errors import HarnessError, Hint, closest
 from evalharness.settings import Settings
 from evalharness.version import VERSION
@@ -104,23 +110,23 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    _open_missing_streams()
-    _speak_utf8()
+    open_missing_streams()
+    speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if instruction := Settings.read().environment.get(COMPLETION_VARIABLE):
         from click.shell_completion import shell_complete  # here: only for a shell that completes
 
         sys.exit(shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction))
     if words and words[0] in COMMANDS and COMMANDS[words[0]].only_prints:
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Leavable()), "utf-8", "replace")
+        let_readers_leave()
     code = run_command(words)
     try:
         sys.stdout.flush()
-        os.dup2(2, 1)  # whatever a target still has to say is not part of our output
+        end_output()
     except ValueError:  # a target closed Python's stdout, which is not its own; the report has a stream to itself
-        _close_stdout()
+        close_stdout()
     except OSError:  # nobody reads any more, or the disk is full
-        _close_stdout()
+        close_stdout()
         code = code if code in (2, 130) else 3
     sys.exit(code)
 
@@ -146,7 +152,7 @@ def run_command(words: list[str]) -> int:
             print_trace()
         return _tell(error.message, error.hint, error.exit_code, words, getattr(error, "problems", ()))
     except (BrokenPipeError, SystemExit):  # click and rich leave so when nobody reads what they print
-        _close_stdout()
+        close_stdout()
         return 3
     except OSError as error:
         what = f"{error.filename}: " if error.filename else "the output cannot be written: "
@@ -242,38 +248,3 @@ def print_trace() -> None:
     from evalharness.reports.wording import harmless
 
     print(harmless(Settings.read().redactor().redact(traceback.format_exc())), end="", file=sys.stderr)
-
-
-def _open_missing_streams() -> None:
-    """Started with `>&-` Python has no sys.stdout, and the next file opened would become file descriptor 1."""
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:
-            while os.open(os.devnull, os.O_RDWR) < number:
-                pass
-            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
-
-
-def _speak_utf8() -> None:
-    """Whatever the locale says: our words and people's cases hold characters that an older one cannot write."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
-
-
-class _Leavable(io.FileIO):
-    """Standard output whose reader may leave: what is written after that goes nowhere."""
-
-    def __init__(self) -> None:
-        super().__init__(1, "w", closefd=False)
-
-    def write(self, data: Any, /) -> int:
-        try:
-            return super().write(data)
-        except BrokenPipeError:
-            _close_stdout()
-            return super().write(data)
-
-
-def _close_stdout() -> None:
-    """Whoever read our output has left; keep Python from complaining when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

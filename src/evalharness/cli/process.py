@@ -9,6 +9,7 @@ A timer of the operating system ends that: its signal raises inside the code tha
 from __future__ import annotations
 
 import gc
+import io
 import os
 import select
 import signal
@@ -315,3 +316,48 @@ def _give_back_stdout(real: int) -> None:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os.dup2(real, 1)
+
+
+def open_missing_streams() -> None:
+    """Started with `>&-` Python has no sys.stdout, and the next file opened would become file descriptor 1."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+
+
+def speak_utf8() -> None:
+    """Whatever the locale says: our words and people's cases hold characters that an older one cannot write."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+class _Leavable(io.FileIO):
+    """Standard output whose reader may leave: what is written after that goes nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__(1, "w", closefd=False)
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            close_stdout()
+            return super().write(data)
+
+
+def close_stdout() -> None:
+    """Whoever read our output has left; keep Python from complaining when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def let_readers_leave() -> None:
+    """For commands that only print: `| head` ends them without a complaint."""
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(_Leavable()), "utf-8", "replace")
+
+
+def end_output() -> None:
+    """Whatever a target still has to say is not part of our output."""
+    os.dup2(2, 1)
