@@ -7,6 +7,7 @@ matching. None means that no text was found, not that there is none.
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from itertools import product
 from re import _parser  # type: ignore[attr-defined]
@@ -18,6 +19,9 @@ TIME_LIMIT_S = 0.01
 MAX_LENGTH = 10_000
 NEIGHBOUR = "Word 1"
 LIKED = "abcxyzABC012 _-.,:;/@#!?'\"()[]{}<>=+*&%$|~^`\\\n\té"
+
+_QUIET = threading.Lock()
+"""Warning filters belong to the whole process: two threads that change and restore them in turn would leave ours."""
 
 # How often a repeat is at least taken, and which branch of each fork.
 WAYS = tuple(product((0, 1), range(4)))
@@ -59,7 +63,7 @@ def _is_found(compiled: Any, before: str, text: str, after: str) -> bool:
 def _texts(pattern: str) -> list[str]:
     """What the ways through the pattern spell, shortest repeats first; nothing for what Python's parser cannot read."""
     try:
-        with warnings.catch_warnings():
+        with _QUIET, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of set operations to come, which the `regex` package decides anyway
             parsed = _parser.parse(pattern)
         spelled = [_Speller(least, branch).spell(parsed) for least, branch in WAYS]

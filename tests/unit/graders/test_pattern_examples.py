@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -89,3 +92,20 @@ def test_the_oracle_knows_what_a_regex_wants(
 
 def test_a_forbidden_pattern_asks_for_nothing(build: Callable[..., Grader]) -> None:
     assert build({"regex": "a", "must_match": False}).example() == Example()
+
+
+def test_threads_leave_the_warning_filters_of_the_program_alone() -> None:
+    before, interval = list(warnings.filters), sys.getswitchinterval()
+    compiled = regex.compile("[[a]b")
+    threads = [threading.Thread(target=lambda: [example_of(compiled) for _ in range(300)]) for _ in range(8)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+        after = list(warnings.filters)
+        warnings.filters[:] = before  # type: ignore[index]
+    assert after == before
