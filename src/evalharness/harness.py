@@ -14,7 +14,6 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
@@ -208,8 +207,9 @@ class Harness:
 
     def reported(self, run: Run) -> ReportedRun:
         """A run with its report, as reporters take it: its trials are read from the store while they are written."""
-        assert run.report is not None, "asked for a run that has come to a stop"
-        return ReportedRun(run.report, run, partial(self.context.store.trials, run.id))
+        from evalharness.steps.report_runs import reported_run  # slow to load: not for --help
+
+        return reported_run(run, self.context.store)
 
     def write_report(self, run: Run | ReportedRun | str, path: str | Path, reporter: str | None = None) -> None:
         """As JSON, JUnit or whatever else the ending of the file says, or a reporter that is named."""

@@ -8,10 +8,12 @@ from typing import Any
 from evalharness.contracts.context import Context
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.report import worst
+from evalharness.domain.reported_run import ReportedComparison
 from evalharness.errors import HarnessError
 from evalharness.steps.apply_gate import whole
 from evalharness.steps.compare_reports import compare_reports, comparison_exit_code, with_gates, with_lost_cases
 from evalharness.steps.find_reports import find_reports
+from evalharness.steps.report_runs import reported_comparisons
 
 
 async def compare_runs(
@@ -24,6 +26,11 @@ async def compare_runs(
     first, *others = find_reports(references, context.store, suite_name)
     new = with_gates((other.alone for other in others), context.store)
     return compare_reports(first, new, asked or {}, context.store, context.today)
+
+
+async def report_comparisons(context: Context, comparisons: Sequence[Comparison]) -> list[ReportedComparison]:
+    """For reporters: with the runs that the store has."""
+    return reported_comparisons(comparisons, context.store)
 
 
 async def judge_runs(

@@ -22,6 +22,7 @@ from evalharness.steps.choose_stopping import apply_stopping, check_question
 from evalharness.steps.find_reports import no_such_file
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import make_report, measured_trials
+from evalharness.steps.report_runs import reported_run
 
 
 async def gate_run(context: Context, reference: str, overrides: GateOverrides) -> ReportedRun:
@@ -29,9 +30,9 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
     store = context.store
 
     def reported(report: Report) -> ReportedRun:
-        return ReportedRun(
-            report, trials=lambda: read_trials(path) if is_file else store.trials(report.metadata.run_id)
-        )
+        if run is None:
+            return ReportedRun(report, trials=lambda: read_trials(path))
+        return reported_run(run, store, report)
 
     path, is_file = Path(reference), _is_report_file(reference)
     run = None if is_file else _find(reference, store)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from evalharness.contracts.context import Context
@@ -13,6 +12,7 @@ from evalharness.errors import HarnessError
 from evalharness.reports import report_files
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import with_report
+from evalharness.steps.report_runs import reported_run
 
 
 async def write_report(context: Context, run: Run | ReportedRun | str, path: Path, reporter: str | None = None) -> None:
@@ -35,5 +35,4 @@ def _reported(run: Run | ReportedRun, store: Store) -> ReportedRun:
         return run
     if run.report is None:
         raise HarnessError(f"run {run.name} has no report yet")
-    trials = partial(tuple, run.trials) if run.trials else partial(store.trials, run.id)
-    return ReportedRun(run.report, run, trials)
+    return reported_run(run, store)

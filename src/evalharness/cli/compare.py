@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,9 +10,9 @@ import click
 
 from evalharness.cli.command import GATE, SELECTION, Command
 from evalharness.cli.flags import (
+    comparison_output_option,
     debug_option,
     json_option,
-    json_output_option,
     option,
     rule_options,
     rule_overrides,
@@ -31,7 +30,7 @@ from evalharness.cli.references import RUN
 )
 @rule_options
 @option("--fail", is_flag=True, heading=GATE, help="Exit code 1 if B is worse, as with regressions.")
-@json_output_option
+@comparison_output_option
 @store_option
 @json_option
 @verbosity_options
@@ -50,6 +49,7 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
 
 def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
     from evalharness.actions.compare_runs import compare_runs, judge_runs
+    from evalharness.cli.stdout import command_name, screen_on
     from evalharness.harness import Harness
 
     code = 0
@@ -60,19 +60,16 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
             comparisons = harness.call(compare_runs, references, rule_overrides(flags), flags["suite"])
         redact = harness.redact
         if flags["as_json"] or flags["outputs"]:
-            from evalharness.reports.words.say import with_texts
+            from evalharness.actions.compare_runs import report_comparisons
+            from evalharness.domain.reported_run import Presentation
+            from evalharness.reports.report_files import print_comparisons, write_comparisons  # slow to load
 
-            rows = [with_texts(comparison) for comparison in comparisons]
-            document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
-            text = redact(json.dumps(document, ensure_ascii=False, indent=1))
-        if flags["outputs"]:
-            from evalharness.reports.report_files import write_documents  # slow to load: only for a file
-
-            write_documents(flags["outputs"], text)
+            compared = harness.call(report_comparisons, comparisons)
+            presentation = Presentation(redact, command_name(), flags["store"])
+            write_comparisons(flags["outputs"], compared, presentation)
         if flags["as_json"]:
-            print(text)
+            print_comparisons("json", compared, sys.stdout, presentation)
         else:
-            from evalharness.cli.stdout import screen_on
             from evalharness.reports.terminal.comparison import ComparisonReport
 
             ComparisonReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show_all(comparisons)

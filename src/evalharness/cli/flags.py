@@ -99,6 +99,14 @@ def _report_files(_context: click.Context, _option: click.Parameter, paths: tupl
     return check_outputs(paths)
 
 
+def _comparison_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
+    if not paths:
+        return ()
+    from evalharness.reports.report_files import check_comparison_outputs  # the same
+
+    return check_comparison_outputs(paths)
+
+
 def _json_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
     if not paths:
         return ()
@@ -124,6 +132,7 @@ def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any
 
 
 _ENDINGS = ".json, .xml (JUnit) or an extension that a plug-in adds."
+_COMPARISON_ENDINGS = ".json or an extension that a plug-in adds."
 output_option = _output("EVALHARNESS_OUTPUT", _report_files, f"Also write the report to FILE: {_ENDINGS}")
 # Variables of their own: with that of `run` these commands would write over its report.
 gate_output_option = _output(
@@ -131,6 +140,9 @@ gate_output_option = _output(
 )
 json_output_option = _output(
     "EVALHARNESS_COMPARISON_OUTPUT", _json_files, "Also write what --json prints to FILE (.json)."
+)
+comparison_output_option = _output(
+    "EVALHARNESS_COMPARISON_OUTPUT", _comparison_files, f"Also write the comparison to FILE: {_COMPARISON_ENDINGS}"
 )
 save_sessions_option = option(
     "--save-sessions",

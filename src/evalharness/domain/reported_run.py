@@ -1,4 +1,4 @@
-"""A finished run on its way to a reader: its report with the trials behind it, and how it is presented."""
+"""Finished runs on their way to a reader: reports with the trials behind them, comparisons, and how to present them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from evalharness.domain.case import Case
+from evalharness.domain.comparison import Comparison
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
@@ -22,6 +24,16 @@ def no_trials() -> None:
     """For a report that is written without its trials."""
 
 
+def no_cases() -> tuple[Case, ...]:
+    """For a report that was read from a file: it does not say what was asked."""
+    return ()
+
+
+def no_trials_of(_case_id: str) -> tuple[Trial, ...]:
+    """For a report that was read from a file."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
     """One run as a reporter gets it."""
@@ -31,6 +43,21 @@ class ReportedRun:
     """None where the report was read from a file."""
     trials: Callable[[], WrittenTrials | None] = no_trials
     """Reads the trials from the first to the last, once per call; None leaves them out."""
+    asked: Callable[[], Iterable[Case]] = no_cases
+    """Builds the cases one by one, in the suite's order, with their variables filled in."""
+    trials_of: Callable[[str], Iterable[Trial]] = no_trials_of
+    """Reads the trials of one case."""
+    before: ReportedRun | None = None
+    """The run it is compared with, where the store has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedComparison:
+    """Two runs side by side; each is None where only its figures are known."""
+
+    comparison: Comparison
+    old: ReportedRun | None = None
+    new: ReportedRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,15 @@ from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.grade import Grade
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
-from evalharness.domain.reported_run import Presentation, ReportedRun, WrittenTrials
+from evalharness.domain.reported_run import Presentation, ReportedComparison, ReportedRun, WrittenTrials
 from evalharness.domain.trial import Trial
 from evalharness.reports.words.say import with_texts
 
 OUTPUT_HEAD = 500
 _BEGINNING = re.compile(r'\s*(\Z|\{\s*"(eval_reports?|gate_report|error)"\s*:)')
 """A file without content is anybody's."""
+_COMPARISON = re.compile(r'\s*(\Z|\{\s*"(comparisons?|regressions|error)"\s*:)')
+"""How a comparison of reports begins; it never takes the place of one of them."""
 
 
 class JsonReporter(Reporter):
@@ -27,6 +29,7 @@ class JsonReporter(Reporter):
 
     name: ClassVar[str] = "json"
     endings: ClassVar[tuple[str, ...]] = (".json",)
+    compares: ClassVar[bool] = True
 
     def write(self, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
         alone = len(runs) == 1
@@ -39,6 +42,17 @@ class JsonReporter(Reporter):
 
     def recognises(self, head: str) -> bool:
         return _BEGINNING.match(head) is not None
+
+    def write_comparisons(
+        self, compared: Sequence[ReportedComparison], stream: IO[str], presentation: Presentation
+    ) -> None:
+        """One: {"comparison": …}; several: {"comparisons": […]}."""
+        rows = [with_texts(each.comparison) for each in compared]
+        document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
+        stream.write(presentation.redact(json.dumps(document, ensure_ascii=False, indent=1)) + "\n")
+
+    def recognises_comparisons(self, head: str) -> bool:
+        return _COMPARISON.match(head) is not None
 
 
 def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str], str]) -> Iterator[str]:

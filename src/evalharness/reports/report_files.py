@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import IO
 
 from evalharness import registry
 from evalharness.contracts.reporter import Reporter
-from evalharness.domain.reported_run import Presentation, ReportedRun
+from evalharness.domain.reported_run import Presentation, ReportedComparison, ReportedRun
 from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
 
@@ -43,14 +43,22 @@ def check_outputs(paths: Iterable[str]) -> list[Path]:
     no report and would be lost. A folder that is missing is made when the file is written."""
     checked = [Path(path) for path in paths]
     for path in checked:
-        _check_output(path, _reporter_for(path))
+        _check_output(path, _reporter_for(path).recognises)
     return checked
 
 
-def _check_output(path: Path, reporter: Reporter) -> None:
+def check_comparison_outputs(paths: Iterable[str]) -> list[Path]:
+    """The same for files with comparisons, which not every reporter writes."""
+    checked = [Path(path) for path in paths]
+    for path in checked:
+        _check_output(path, _comparing(path).recognises_comparisons)
+    return checked
+
+
+def _check_output(path: Path, recognises: Callable[[str], bool]) -> None:
     with _named(path):
         _check_place(path)
-        if path.is_file() and not reporter.recognises(_head(path)):
+        if path.is_file() and not recognises(_head(path)):
             raise _would_be_lost(path)
 
 
@@ -76,8 +84,16 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def _reporter_for(path: Path) -> Reporter:
+    return _with_ending(path, registry.reporters())
+
+
+def _comparing(path: Path) -> Reporter:
+    return _with_ending(path, (reporter for reporter in registry.reporters() if reporter.compares))
+
+
+def _with_ending(path: Path, reporters: Iterable[Reporter]) -> Reporter:
     endings: list[str] = []
-    for reporter in registry.reporters():
+    for reporter in reporters:
         if path.suffix.lower() in reporter.endings:
             return reporter
         endings.extend(reporter.endings)
@@ -127,11 +143,21 @@ def remove_earlier(paths: Iterable[Path]) -> None:
 
 
 def print_report(name: str, runs: Sequence[ReportedRun], stream: IO[str], presentation: Presentation) -> None:
+    _printing(name).write(runs, stream, presentation)
+
+
+def print_comparisons(
+    name: str, compared: Sequence[ReportedComparison], stream: IO[str], presentation: Presentation
+) -> None:
+    _printing(name).write_comparisons(compared, stream, presentation)
+
+
+def _printing(name: str) -> Reporter:
     reporter = registry.build_reporter(name)
     if not reporter.can_stream:
         known = " or ".join(reporter.endings)
         raise UsageError(f"a report of the kind {name} cannot be printed", hint=f"write it to a file: {known}")
-    reporter.write(runs, stream, presentation)
+    return reporter
 
 
 def write_reports(paths: Iterable[Path], runs: Sequence[ReportedRun], presentation: Presentation) -> None:
@@ -144,7 +170,7 @@ def write_reports(paths: Iterable[Path], runs: Sequence[ReportedRun], presentati
 def write_report_file(path: Path, run: ReportedRun, presentation: Presentation, name: str | None = None) -> None:
     """One that was not checked before; `name` chooses the reporter whatever the file's ending."""
     reporter = _reporter_for(path) if name is None else registry.build_reporter(name)
-    _check_output(path, reporter)
+    _check_output(path, reporter.recognises)
     check_baselines([path], [Path(run.report.comparison.old.source)] if run.report.comparison else [])
     _write(path, reporter, [run], presentation)
 
@@ -154,8 +180,16 @@ def _write(path: Path, reporter: Reporter, runs: Sequence[ReportedRun], presenta
         reporter.write(runs, stream, replace(presentation, is_live=False))
 
 
+def write_comparisons(
+    paths: Iterable[Path], compared: Sequence[ReportedComparison], presentation: Presentation
+) -> None:
+    for path in paths:
+        with _moved_there(path) as stream:
+            _comparing(path).write_comparisons(compared, stream, replace(presentation, is_live=False))
+
+
 def write_documents(paths: Iterable[Path], document: str) -> None:
-    """What is one document already: a comparison, say."""
+    """What is one document already."""
     for path in paths:
         with _moved_there(path) as stream:
             stream.write(document)

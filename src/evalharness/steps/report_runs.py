@@ -1,0 +1,48 @@
+"""Hand stored runs, and comparisons of them, to reporters: what they need of the store is read while they write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from evalharness.contracts.store import Store
+from evalharness.domain.case import Case
+from evalharness.domain.comparison import ComparedRun, Comparison
+from evalharness.domain.report import Report
+from evalharness.domain.reported_run import ReportedComparison, ReportedRun
+from evalharness.domain.run import Run
+from evalharness.engine.planning.planned_cases import filled_case
+from evalharness.errors import UnknownName
+from evalharness.steps.find_reports import report_of
+
+
+def reported_run(run: Run, store: Store, report: Report | None = None) -> ReportedRun:
+    """`report` is given where it is not the run's own: one that a gate judged."""
+    shown = report or run.report or report_of(store.outline(run.id), store)
+    compared = shown.comparison
+    before = _stored(compared.old, store) if compared and compared.old.run_id != run.id else None
+    return replace(_reported(run, shown, store), before=before)
+
+
+def reported_comparisons(comparisons: Iterable[Comparison], store: Store) -> list[ReportedComparison]:
+    return [ReportedComparison(each, _stored(each.old, store), _stored(each.new, store)) for each in comparisons]
+
+
+def _stored(compared: ComparedRun, store: Store) -> ReportedRun | None:
+    """None where the run is known from a file alone, or was removed."""
+    try:
+        run = store.find_run(compared.run_id)
+    except UnknownName:
+        return None
+    return _reported(run, report_of(store.outline(run.id), store), store)
+
+
+def _reported(run: Run, report: Report, store: Store) -> ReportedRun:
+    trials = partial(tuple, run.trials) if run.trials else partial(store.trials, run.id)
+    return ReportedRun(report, run, trials, asked=partial(_asked, run), trials_of=partial(store.trials, run.id))
+
+
+def _asked(run: Run) -> Iterator[Case]:
+    public = {name: value for name, value in run.lock.variables.items() if value is not None}
+    return (filled_case(case, run.suite, public) for case in run.suite.cases)
