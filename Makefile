@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_PACKAGES := bubblewrap faketime nodejs
+TEST_PACKAGES := bubblewrap chromium faketime fish jq nodejs zsh
 INPUTS := pyproject.toml constraints.txt src/evalharness/version.py scripts/setup
 
 .PHONY: demo test lint docs soak bench clean
@@ -26,6 +26,7 @@ lint: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	-REWRITE_CONSOLE_BLOCKS=1 $(BIN)/pytest tests/functional/test_console_blocks.py -n 2 -p no:randomly
 	$(BIN)/python scripts/terminal_pictures.py
+	$(BIN)/python scripts/page_pictures.py
 
 soak: $(VENV)/.installed-dev
 	$(BIN)/pytest -m soak -s -p no:randomly

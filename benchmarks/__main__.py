@@ -21,6 +21,7 @@ from benchmarks import (
     findings,
     flip_alarms,
     function_output,
+    html_report,
     http_model,
     judging,
     loading,
@@ -44,6 +45,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "peers": peer_costs.measure,
 }
 COMPARING = {"comparing": comparing.measure}
+REPORTS = {"html-report": html_report.measure}
 JUDGING = {"judging": judging.measure, "attacks": attacking.measure}
 STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] = {
     "coverage": coverage.measure,
@@ -60,8 +62,8 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *COMPARING, *JUDGING, *STATISTICS)
-    for section, group in (("Costs", COSTS), ("Comparing", COMPARING), ("Judging", JUDGING)):
+    chosen = options.only or (*COSTS, *COMPARING, *REPORTS, *JUDGING, *STATISTICS)
+    for section, group in (("Costs", COSTS), ("Comparing", COMPARING), ("Reports", REPORTS), ("Judging", JUDGING)):
         rows = [row for name in chosen if name in group for row in _measured(group[name], name, options)]
         if rows:
             _show(section, table.as_markdown(rows), options.is_whole(group))
@@ -93,7 +95,7 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*COSTS, *COMPARING, *JUDGING, *STATISTICS],
+        choices=[*COSTS, *COMPARING, *REPORTS, *JUDGING, *STATISTICS],
         help="one benchmark; may be repeated",
     )
     parser.add_argument(

@@ -1,4 +1,7 @@
-"""Start-up: `--help` and a run of one case, as processes, compared with a Python that does nothing."""
+"""Start-up: `--help` and a run of one case, as processes, compared with a Python that does nothing.
+
+And what the plug-in adds to each start of pytest.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from benchmarks.table import Row
 ROUNDS = 9
 HELP_BUDGET_S = 0.15
 RUN_BUDGET_S = 0.5
+PLUGIN_BUDGET_MS = 30
 COMMAND = (str(Path(sys.executable).with_name("eval-harness")),)
 AGENT = "def answer(question):\n    return 'Hello, Ada!'\n"
 SUITE = """\
@@ -29,6 +33,12 @@ import sys
 from evalharness.cli.main import run_command
 run_command(["--help"])
 print("pydantic" in sys.modules)
+"""
+LOAD_PLUGIN = """\
+import time, pytest
+began = time.perf_counter()
+import evalharness.testing.pytest_plugin
+print((time.perf_counter() - began) * 1000)
 """
 
 
@@ -50,6 +60,11 @@ def measure(options: BenchmarkOptions) -> Iterator[Row]:
             )
         said = _output([sys.executable, "-c", ASK_FOR_PYDANTIC], folder).splitlines()[-1]
         yield Row("`--help` imports pydantic", "yes" if said == "True" else "no", "", "no", said == "False")
+        loads = [float(_output([sys.executable, "-c", LOAD_PLUGIN], folder)) for _ in range(rounds)]
+        budget = f"≤ {PLUGIN_BUDGET_MS} ms"
+        yield Row(
+            "the pytest plug-in, unused", f"{median(loads):.1f} ms", "", budget, median(loads) <= PLUGIN_BUDGET_MS
+        )
 
 
 def _typical_s(command: Sequence[str], folder: str, rounds: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import inspect
+import os
 import signal
 import sys
 import tempfile
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import real_browser
 from hypothesis import settings
 from missing_parts import missing
+from playwright.sync_api import Browser
 from real_models import serving_smollm2
 from sample_sizes import A_FIFTH, ALL
 
@@ -38,6 +41,7 @@ settings.register_profile("soak", deadline=None, max_examples=ALL)
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(config.getoption("--hypothesis-profile") or "small")
+    os.environ.pop("GITHUB_ACTIONS", None)  # commands print more in a workflow; who tests that sets it
 
 
 def pytest_collection_finish() -> None:
@@ -100,6 +104,13 @@ def smollm2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a real, small language model answers: one server for all tests of this process."""
     with serving_smollm2(tmp_path_factory.mktemp("smollm2")) as base_url:
         yield base_url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for all tests of a module. While it is open, an event loop is running, so others cannot start theirs."""
+    with real_browser() as chromium:
+        yield chromium
 
 
 @pytest.fixture

@@ -43,7 +43,9 @@ _PUBLIC = {
     "load_suite": "evalharness.steps.find_suites",
     "pass_at_k": "evalharness.stats.pass_k",
     "pass_hat_k": "evalharness.stats.pass_k",
+    "runs_frame": "evalharness.frames",
     "say": "evalharness.reports.words.say",
+    "trials_frame": "evalharness.frames",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605

@@ -7,7 +7,8 @@
     │   ├── DatasetValidationError 2  a workflow dataset has issues; carries all of them
     │   ├── MissingVariable        2  {{variables}} without a value
     │   ├── UnknownName            2  no such grader, target, run, …; carries a did-you-mean
-    │   │   └── NamesNoFunction    2  a Python file where one of its functions is meant
+    │   │   ├── NamesNoFunction    2  a Python file where one of its functions is meant
+    │   │   └── NoSuchFile         2  a Python file that does not exist
     │   ├── ImportFailed           2  a named function's module or file cannot be imported
     │   ├── NothingSelected        2  the filters left no case
     │   │   └── NothingFailed      0  only failed cases were asked for, and every case passed
@@ -35,6 +36,7 @@ This module has no behaviour beyond messages. `engine/running/attempt.py` turns 
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -110,24 +112,30 @@ class DatasetValidationError(UsageError):
 
 
 class MissingVariable(UsageError):
-    def __init__(self, names: Iterable[str], where: str) -> None:
+    def __init__(self, names: Iterable[str], where: str, case: str = "") -> None:
+        """`case` is the one in which a prompt needs them."""
         self.names = sorted(set(names))
-        listed = ", ".join(self.names)
+        values = f"{'a value' if len(self.names) == 1 else 'values'} for {', '.join(self.names)}"
         super().__init__(
-            f"{where} needs {'a value' if len(self.names) == 1 else 'values'} for {listed}",
-            hint=Hint("hint.give_variables", names=self.names),
+            f"{where} needs {values}" + (f" in case '{case}'" if case else ""),
+            hint=Hint("hint.give_case_variables" if case else "hint.give_variables", names=self.names),
         )
 
 
 class UnknownName(UsageError):
-    """`kind` and `name` as the user wrote them, with every valid choice and the most likely one."""
+    """`kind` and `name` as the user wrote them, with every valid choice and the most likely one.
+
+    A kind may say where it was looked for: `function in agent.py`.
+    """
 
     hint: str
 
-    def __init__(self, kind: str, name: str, choices: Iterable[str], guess: str = "") -> None:
+    def __init__(self, kind: str, name: str, choices: Iterable[str], guess: str = "", what: str = "") -> None:
+        """`what` replaces "unknown KIND 'NAME'"."""
         self.kind, self.name = kind, name
         self.choices = list(dict.fromkeys(choices))
-        self.what = f"unknown {kind} '{name}'"
+        noun, place = re.fullmatch(r"(.+?)((?: (?:in|of) .+)?)", kind).groups()  # type: ignore[union-attr]
+        self.what = what or f"unknown {noun} '{name}'{place}"
         self.guess = guess or closest(name, self.choices) or ""
         asked = f" Did you mean '{self.guess}'?" if self.guess else ""
         super().__init__(
@@ -137,21 +145,29 @@ class UnknownName(UsageError):
 
     def guessing(self, guess: str) -> UnknownName:
         """The same, where something else is known to be meant than what resembles the name."""
-        return UnknownName(self.kind, self.name, self.choices, guess)
+        return UnknownName(self.kind, self.name, self.choices, guess, self.what)
 
 
 class NamesNoFunction(UnknownName):
     """A Python file in place of one of its functions."""
 
-    def __init__(self, file: str, functions: Sequence[str], *, exists: bool) -> None:
-        super().__init__("target", file, [])
-        self.what = f"'{file}' is a file without a function; for a program, write cmd:python {file}"
-        if not exists:
-            self.what = f"no file {file}"
+    def __init__(self, file: str, functions: Sequence[str]) -> None:
+        what = f"'{file}' is a file without a function; for a program, write cmd:python {file}"
         if functions:
-            self.what = f"'{file}' is a file; name the function: {_listed(functions)}"
-        self.message = self.what
-        self.args = (self.message,)
+            what = f"'{file}' is a file; name the function: {_listed(functions)}"
+        super().__init__("target", file, [], what=what)
+        self.message = what
+        self.args = (what,)
+
+
+class NoSuchFile(UnknownName):
+    """The Python file of a reference; `others` are those beside it."""
+
+    def __init__(self, file: str, others: Iterable[str], function: str = "") -> None:
+        meant = closest(file, others)
+        colon = ":" if function else ""
+        super().__init__("file", file, [], f"{meant}{colon}{function}" if meant else "", f"no file {file}")
+        self.hint = self.hint or "paths are relative to the suite file, or on the command line to the current folder"
 
 
 def _listed(choices: Sequence[str]) -> str:

@@ -99,7 +99,7 @@ def pass_hat_k(n: int, c: int, k: int) -> float | None:
 def _checked(options: type[Checked], config: Config | None, **more: Json) -> Checked:
     """`method` names the grader in a file; here the function does."""
     if config is not None and not isinstance(config, Mapping):
-        raise UsageError(f"the configuration of a grader is a mapping, got {config!r:.80}")
+        raise UsageError(f"the configuration of a grader must be a mapping, not {config!r:.80}")
     written = {key: value for key, value in (config or {}).items() if key != "method"}
     try:
         return options.model_validate(written | more)

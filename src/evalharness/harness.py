@@ -14,6 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, Unpack
@@ -37,6 +38,7 @@ from evalharness.domain.stored import Baseline, RunLine
 from evalharness.domain.suite import ListedSuite, LoadedFile, Suite
 from evalharness.domain.trial_plan import TrialPlan
 from evalharness.errors import KEPT, LISTED_IN_FULL, HarnessError, Hint, UsageError
+from evalharness.redaction import Redactor
 from evalharness.settings import Settings, find_project_folder, now
 
 __all__ = ["MEMORY", "Execution", "Harness", "StopSignal", "evaluate", "load_run", "run_sync"]
@@ -93,7 +95,12 @@ class Harness:
 
     def redact(self, text: str) -> str:
         """A text without the secrets of the environment."""
-        return self.context.settings.redactor().redact(text)
+        return self._redactor.redact(text)
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        """Built once: reports redact every text by itself."""
+        return self.context.settings.redactor()
 
     def call(
         self,
@@ -332,7 +339,7 @@ def load_run(name: str = "latest", *, store: WrittenStore | None = None) -> Run:
 def _check_names(runs: Sequence[Any]) -> None:
     for name in runs:
         if not isinstance(name, str):
-            raise UsageError(f"a run is named by its id or name, got {name!r:.80}")
+            raise UsageError(f"name a run by its id or its name, not {name!r:.80}")
 
 
 def _open_store(named: str | Path | None, settings: Settings, clock: Callable[[], datetime], *, to_read: bool) -> Store:
@@ -435,9 +442,7 @@ def _run_to_end(coroutine: Awaitable[Result], is_given_up: Callable[[], bool] = 
     try:
         asyncio.run(keep())
     except SystemExit as error:  # of a task that a target left behind: nobody else may decide our exit code
-        raise HarnessError(
-            f"the target called sys.exit({error.code!r}) outside of its call and ended the run"
-        ) from error
+        raise HarnessError(f"the target called sys.exit({error.code!r}) outside its call and ended the run") from error
     except asyncio.CancelledError as error:
         if is_given_up():
             raise

@@ -18,7 +18,7 @@ from typing import Any
 
 from evalharness.contracts.services import Threads
 from evalharness.domain.specification import function_name
-from evalharness.errors import HarnessError, ImportFailed, UnknownName, UsageError
+from evalharness.errors import HarnessError, ImportFailed, NoSuchFile, UnknownName, UsageError
 from evalharness.user_modules import UserModules, own_spec
 from evalharness.values.digest import digest_file
 
@@ -42,6 +42,8 @@ class FileNames:
     """What a Python file defines at its top level, found without running it."""
 
     functions: list[str]
+    """Those that it defines; `imported` may be functions, too."""
+    imported: list[str]
     others: set[str]
     may_have_more: bool
     """Whether names may be there that its text does not show: after a star import, or by `globals()`."""
@@ -53,23 +55,46 @@ def names_in(file: Path) -> FileNames | None:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return None
-    functions, others, may_have_more = [], set(), False
+    functions, imported, others, may_have_more = [], [], set(), False
     for node in _outside_of_functions(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node.name)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            functions += [each.id for each in node.targets if isinstance(each, ast.Name)]
         elif isinstance(node, ast.ClassDef):
             others.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             others.add(node.id)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            others |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+            names = [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+            others |= set(names)
+            if isinstance(node, ast.ImportFrom) and node.module != "__future__":
+                imported += [name for name in names if name != "*"]
     for inner in ast.walk(tree):
         if isinstance(inner, ast.Global):
             others |= set(inner.names)
         elif isinstance(inner, ast.Name) and inner.id in ("globals", "exec", "setattr", "vars", "locals"):
             may_have_more = True
     may_have_more |= "*" in others or "__getattr__" in functions
-    return FileNames(functions, others, may_have_more)
+    return FileNames(functions, imported, others, may_have_more)
+
+
+def syntax_error_in(file: Path) -> str:
+    """`line 3: invalid syntax`; empty for a file that is Python."""
+    try:
+        ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}" if error.lineno else str(error.msg)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def no_such_file(place: str, root: Path, function: str = "") -> NoSuchFile:
+    """With the file beside it that was probably meant."""
+    folder = (root / place).parent
+    beside = [str(Path(place).parent / each.name) for each in sorted(folder.glob("*.py"))] if folder.is_dir() else []
+    return NoSuchFile(place, beside, function)
 
 
 def _outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
@@ -80,19 +105,19 @@ def _outside_of_functions(tree: ast.AST) -> Iterator[ast.AST]:
             yield from _outside_of_functions(node)
 
 
-def missing_function(reference: str, root: Path) -> UsageError | None:
+def missing_function(reference: str, root: Path) -> UnknownName | None:
     """What is wrong with a reference into a file, found without importing it; None where nothing is, or who knows."""
     file = reference_file(reference, root)
     if file is None:
         return None
     place, attribute = split_reference(reference)
     if not file.is_file():
-        return UsageError(f"no file {place}")
+        return no_such_file(place, root, attribute)
     known = names_in(file)
     name = attribute.partition(".")[0]
     if known is None or known.may_have_more or name in known.others or name in known.functions:
         return None
-    return UnknownName(f"function of {place}", name, [each for each in known.functions if not each.startswith("_")])
+    return UnknownName(f"function in {place}", name, [each for each in known.functions if not each.startswith("_")])
 
 
 def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
@@ -100,12 +125,12 @@ def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
     place, attribute = split_reference(reference)
     file = reference_file(reference, root)
     try:
-        found: Any = modules.import_module(place, root) if file is None else _import_file(file, root, modules)
+        found: Any = modules.import_module(place, root) if file is None else _import_file(reference, root, modules)
         for name in attribute.split("."):
             if not hasattr(found, name):
                 members = getattr(found, "__dict__", {}).items()
                 public = [known for known, value in members if not known.startswith("_") and callable(value)]
-                raise UnknownName(f"function of {place}", name, public)
+                raise UnknownName(f"function in {place}", name, public)
             found = getattr(found, name)
     except HarnessError:
         raise
@@ -114,11 +139,11 @@ def import_reference(reference: str, root: Path, modules: UserModules) -> Any:
     return found
 
 
-def _import_file(file: Path, root: Path, modules: UserModules) -> Any:
+def _import_file(reference: str, root: Path, modules: UserModules) -> Any:
+    place, attribute = split_reference(reference)
+    file = root / place
     if not file.is_file():
-        raise UsageError(
-            f"no file {file}", hint="paths are relative to the suite file, or on the command line to the current folder"
-        )
+        raise no_such_file(place, root, attribute)
     if importlib.util.spec_from_file_location("", file) is None:
         raise UsageError(f"{file} is not a Python file")
     return modules.import_file(file, root)

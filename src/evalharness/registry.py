@@ -55,6 +55,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "files": "evalharness.graders.files:Files",
         "tool_sequence": "evalharness.graders.tool_sequence:ToolSequence",
         "max_rounds": "evalharness.graders.tool_sequence:MaxRounds",
+        "retrieval": "evalharness.graders.retrieval:Retrieval",
         "assertions": "evalharness.graders.assertions:Assertions",
         "latency": "evalharness.graders.scorers:Latency",
         "cost": "evalharness.graders.scorers:Cost",
@@ -109,6 +110,11 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "terminal": "evalharness.reports.terminal.run_report:TerminalReporter",
         "json": "evalharness.reports.json_report:JsonReporter",
         "junit": "evalharness.reports.junit:JunitReporter",
+        "html": "evalharness.reports.pages.html_report:HtmlReporter",
+        "markdown": "evalharness.reports.markdown:MarkdownReporter",
+        "github-comment": "evalharness.reports.github_comment:GithubCommentReporter",
+        "csv": "evalharness.reports.table_files:CsvReporter",
+        "jsonl": "evalharness.reports.table_files:JsonlReporter",
     },
     "transcript": {
         "auto": "evalharness.transcripts.auto:parse",
@@ -223,7 +229,11 @@ def build_sandbox(name: str, options: Json = None) -> Sandbox:
 
 
 def build_reporter(name: str) -> Reporter:
-    return cast(Reporter, load("reporter", name)())
+    """Users choose it by a flag or key that is called format."""
+    try:
+        return cast(Reporter, load("reporter", name)())
+    except UnknownName as error:
+        raise UnknownName("format", name, error.choices) from None
 
 
 def build_executor(name: str) -> Executor:

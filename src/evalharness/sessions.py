@@ -82,7 +82,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) and not hasattr(self.model, "chat"):
-            raise UsageError("a judge is `provider/model`, or a model that is open already")
+            raise UsageError("a judge must be `provider/model`, or a model that is already open")
         if not isinstance(self.concurrency, int):
             raise UsageError(f"the concurrency of a judge must be a whole number, not {self.concurrency!r}")
         object.__setattr__(self, "concurrency", max(1, self.concurrency))
@@ -93,10 +93,10 @@ class Judge:
         Where any has none, raises IncompleteVerdict: with the reasons why, and with the results of the others.
         """
         if not isinstance(response, str):
-            raise UsageError(f"the response is a text, and no {type(response).__name__}")
+            raise UsageError(f"the response must be text, not {type(response).__name__}")
         is_list = isinstance(criteria, Sequence) and not isinstance(criteria, str)
         if not is_list or not all(isinstance(each, str) and each.strip() for each in criteria):
-            raise UsageError("criteria is a list of statements, none of them empty", hint='write ["It is polite"]')
+            raise UsageError("criteria must be a list of statements, none of them empty", hint='write ["It is polite"]')
         async with opened_judge(self.model, self.settings, self.concurrency) as llm:
             answers = await check_each(Asking(llm), response, criteria, self.concurrency)
         results = [answer for answer in answers if isinstance(answer, RelevanceResult)]

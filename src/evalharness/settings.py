@@ -16,6 +16,10 @@ from evalharness.errors import UsageError
 from evalharness.redaction import Redactor, is_secret_name
 
 _STORE_TIMEOUT = "EVALHARNESS_STORE_TIMEOUT"
+NOBODY = "none"
+"""In place of somebody to notify: switch all notifications off."""
+_NOTIFY = "EVALHARNESS_NOTIFY"
+_NOTIFY_ON = "EVALHARNESS_NOTIFY_ON"
 _LONGEST_STORE_TIMEOUT_S = 86_400.0
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -59,9 +63,43 @@ class Settings:
         return _seconds(written) if written else 30.0
 
     @property
+    def notify(self) -> str:
+        """Who is told of verdicts where the suite does not say it, as in `notify:`; `none`: nobody ever."""
+        return self.environment.get(_NOTIFY, "").strip()
+
+    @property
+    def notifies(self) -> bool:
+        """Whether they name somebody."""
+        return self.notify not in ("", NOBODY)
+
+    @property
+    def notify_on(self) -> str:
+        """When: failure, success or always; empty leaves it at the default."""
+        return self.environment.get(_NOTIFY_ON, "").strip()
+
+    @property
     def is_ci(self) -> bool:
         """Whether a CI service runs this process; all the common ones set `CI`."""
         return self.environment.get("CI", "").strip().lower() not in {"", "0", "false", "no"}
+
+    @property
+    def is_github_actions(self) -> bool:
+        """Whether a step of a GitHub workflow runs this process."""
+        return self.environment.get("GITHUB_ACTIONS", "").strip().lower() == "true"
+
+    @property
+    def github_step_summary(self) -> Path | None:
+        """The file whose Markdown GitHub shows on the page of the step."""
+        return self._path("GITHUB_STEP_SUMMARY")
+
+    @property
+    def github_workspace(self) -> Path | None:
+        """The folder of the checked-out repository."""
+        return self._path("GITHUB_WORKSPACE")
+
+    def _path(self, name: str) -> Path | None:
+        written = self.environment.get(name, "")
+        return Path(written) if written else None
 
     @property
     def no_color(self) -> bool:

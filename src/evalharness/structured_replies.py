@@ -61,7 +61,7 @@ async def ask_for_object(
 
 def _object_of(reply: ChatReply) -> dict[str, Any]:
     if reply.finish_reason == "length":
-        raise ValueError("it was cut off at the limit of tokens")
+        raise ValueError("it was cut off at the token limit")
     if reply.finish_reason == "refused":
         raise ValueError("the model refused to answer")
     if reply.tool_requests:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from pydantic import ValidationError
 
@@ -42,13 +42,16 @@ from evalharness.formats.task_suites.records import (
     ExpectedFile,
     RegressionCheck,
     ResponseScore,
+    RetrievalResult,
     ScoreChange,
 )
 from evalharness.graders.expected_patterns import check_patterns
 from evalharness.graders.files import check_file
+from evalharness.graders.retrieved_documents import Comparison, Match, gains_of
 from evalharness.harness import Harness, evaluate
 from evalharness.steps.find_reports import find_reports
 from evalharness.steps.find_suites import find_suites, register_suites, without_file
+from evalharness.values.json_value import Json
 
 __all__ = [
     "TASK_CATEGORIES",
@@ -62,9 +65,11 @@ __all__ = [
     "ExpectedFile",
     "RegressionCheck",
     "ResponseScore",
+    "RetrievalResult",
     "ScoreChange",
     "check_regression",
     "detect_regressions",
+    "evaluate_retrieval",
     "get_suite",
     "list_baselines",
     "list_suites",
@@ -86,7 +91,7 @@ def score_response(output: str | None, expected_patterns: Sequence[str] | str | 
     Raises UsageError for what is no text, and for a pattern that is no regular expression or takes too long.
     """
     if output is not None and not isinstance(output, str):
-        raise UsageError(f"the output is a text, got {output!r:.80}")
+        raise UsageError(f"the output must be text, not {output!r:.80}")
     try:
         checks = check_patterns(output or "", _patterns(expected_patterns))
     except Unscored as error:
@@ -99,7 +104,7 @@ def score_response(output: str | None, expected_patterns: Sequence[str] | str | 
 def _patterns(written: Any) -> tuple[str, ...]:
     patterns = () if written is None else (written,) if isinstance(written, str) else written
     if not isinstance(patterns, Sequence) or not all(isinstance(pattern, str) for pattern in patterns):
-        raise UsageError(f"expected patterns are a text or a list of texts, got {written!r:.80}")
+        raise UsageError(f"expected patterns must be a text or a list of texts, not {written!r:.80}")
     return tuple(patterns)
 
 
@@ -107,8 +112,45 @@ def score_file_content(content: str | None, should_contain: str = "", path: str 
     """One expected file: `content` is None where it does not exist; the text it should hold is found in any case."""
     for given in ("" if content is None else content, should_contain, path):
         if not isinstance(given, str):
-            raise UsageError(f"content, expected text and path of a file are texts, got {given!r:.80}")
+            raise UsageError(f"content, expected text and path of a file must be texts, not {given!r:.80}")
     return CheckDetail(**asdict(check_file(content, path, should_contain)))
+
+
+def evaluate_retrieval(
+    query: str,
+    retrieved: Sequence[Json] | None = None,
+    expected: Json = None,
+    k: int | None = None,
+    *,
+    field: str = "",
+    match: Match = "exact",
+) -> RetrievalResult:
+    """Compare what was retrieved for a query with what was expected, by rank, as the grader `retrieval` does.
+
+    `retrieved` has texts, or mappings with an id or a text. `expected` is one document, a list of them, or a mapping
+    from each to its gain. Only the first `k` places count; None means all.
+
+    Raises UsageError for a query that is empty or not text, and for anything that cannot be compared.
+    """
+    if not isinstance(query, str) or not query.strip():
+        raise UsageError(f"the query must be text that is not empty, not {query!r:.80}")
+    documents = () if retrieved is None else retrieved
+    if not isinstance(documents, list | tuple):
+        raise UsageError(f"the retrieved documents must be a list, best first, not {retrieved!r:.80}")
+    if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
+        raise UsageError(f"k must be a whole number of at least 1, or None for all places, not {k!r:.80}")
+    if match not in get_args(Match):
+        raise UsageError(f"match must be one of {', '.join(get_args(Match))}, not {match!r:.80}")
+    if expected is None:
+        return RetrievalResult(query=query, retrieved_count=len(documents), k=k)
+    try:
+        comparison = Comparison(gains_of(expected), field, match)
+    except ValueError as error:
+        raise UsageError(f"expected {error}") from None
+    ranks = comparison.ranks(documents)
+    found = comparison.figures(ranks, len(documents), k)
+    hits = {"hit_at_1": bool(found.hit_at_1), "hit_at_k": bool(found.hit_at_k)}
+    return RetrievalResult(query=query, retrieved_count=len(documents), k=k, ranks=ranks, **found._asdict() | hits)
 
 
 def save_suite(suite: EvalSuite | Suite | Mapping[str, Any], *, store: str | None = None) -> None:
@@ -147,9 +189,9 @@ def run_suite(
 
 def set_baseline(run_id: str, *, name: str = DEFAULT_NAME, store: str | None = None) -> Baseline:
     """Make a run (its id or name) what later runs of its suite are compared with."""
-    for what, given in (("a run is named by its id or name", run_id), ("a baseline's name is a text", name)):
+    for what, given in (("name a run by its id or its name", run_id), ("the name of a baseline must be text", name)):
         if not isinstance(given, str):
-            raise UsageError(f"{what}, got {given!r:.80}")
+            raise UsageError(f"{what}, not {given!r:.80}")
     with Harness.open(store, to_read=True) as harness:
         return harness.baseline(run_id, name)
 
@@ -201,13 +243,13 @@ def _check_numbers(*numbers: Any) -> None:
     """What is compared with `nan` is never larger, so it would look like no degradation."""
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
-            raise UsageError(f"scores and thresholds are finite numbers, got {number!r:.80}")
+            raise UsageError(f"scores and thresholds must be finite numbers, not {number!r:.80}")
 
 
 def _check_threshold(threshold: float) -> None:
     _check_numbers(threshold)
     if threshold < 0:
-        raise UsageError(f"a threshold is at least 0, got {threshold:g}: a score that rose is not degraded")
+        raise UsageError(f"a threshold must be at least 0, not {threshold:g}: a score that rose is not degraded")
 
 
 def _cases(runs: Sequence[WrittenRun], store: str | None) -> list[list[Sequence[CaseResult]]]:
@@ -240,7 +282,7 @@ def _reference(run: WrittenRun) -> str:
     if not isinstance(run, Report):
         return run.id if isinstance(run, Run) else str(run)
     if not run.metadata.run_id:
-        raise UsageError("this report contains neither its cases nor the id of its run", hint="hand in the run itself")
+        raise UsageError("this report contains neither its cases nor the id of its run", hint="pass the run itself")
     return run.metadata.run_id
 
 
@@ -258,7 +300,7 @@ def _as_suite(suite: EvalSuite | Suite | Mapping[str, Any]) -> Suite:
     if isinstance(suite, Suite):
         return suite
     if not isinstance(suite, EvalSuite):
-        raise UsageError(f"a suite is an EvalSuite, a Suite or a mapping, got {suite!r:.80}")
+        raise UsageError(f"a suite must be an EvalSuite, a Suite or a mapping, not {suite!r:.80}")
     try:
         return suite_of(suite)
     except ValidationError as error:

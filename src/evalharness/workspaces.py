@@ -47,7 +47,7 @@ def confined(root: Path, relative: str, start: Path | None = None) -> Path:
     except (OSError, ValueError, RuntimeError):  # an impossible file name, or a cycle of links
         is_inside, is_file = True, False
     if not is_inside:
-        raise UsageError(f"the file {relative} lies outside the suite's folder")
+        raise UsageError(f"the file {relative} is outside the suite's folder")
     if not is_file:
         raise UsageError(f"there is no file {relative} in the suite's folder")
     return path
@@ -74,7 +74,7 @@ def changed_files(folder: Path, before: Snapshot) -> dict[str, str]:
         if name in before and before[name] == _fingerprint(path):
             continue
         if len(changed) == MAX_CHANGED:
-            changed["…"] = f"more than {MAX_CHANGED} files changed; the rest is not kept"
+            changed["…"] = f"more than {MAX_CHANGED} files changed; the rest are not kept"
             break
         changed[name] = _text(path)
     return changed
@@ -289,7 +289,7 @@ def _above(descriptor: int, identity: tuple[int, int]) -> int:
 
 
 def _moved() -> OSError:
-    return OSError(errno.ESTALE, "the folder was moved while it was visited")
+    return OSError(errno.ESTALE, "the folder was moved while it was being read")
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

@@ -350,6 +350,13 @@ ENTRIES = {
         {"tool_calls": [{"name": "search"}]},
         {"tool_calls": [{"name": "search"}, {"name": "search"}]},
     ),
+    "retrieval": Entry(
+        {"retrieval": ["doc-2", "doc-7"]},
+        {"type": "retrieval", "expected": {"doc-2": 1, "doc-7": 1.0}, "from": "answer", "pass": {"recall": 1}},
+        {"type": "retrieval", "expected": ["doc-2", "doc-7"], "k": 5},
+        said(["doc-7", "doc-1", "doc-2"]),
+        said({"answer": "Ada", "contexts": [{"id": "doc-7"}, {"id": "doc-1"}]}),
+    ),
     "function": Entry(
         "judge.py:has_ada",
         {"type": "function", "function": "judge.py:has_ada"},

@@ -91,7 +91,7 @@ def test_files_that_cannot_be_read(project: Path) -> None:
         "torn.yaml:2: ",
         r"wrong.yaml:3: test_cases\[0\].expected: unknown grader 'exat'; .*did you mean 'exact'\?",
         "nothing.yaml: is empty",
-        "list.yaml: not recognised as any format: a native file needs test_cases, an eval-harness file evals ",
+        "list.yaml: its format is not recognised: a native file needs test_cases, an eval-harness file evals ",
         r"latin.yaml:1: not UTF-8 text \(byte 0xe9\)",
         "folder.yaml: no suite was found in this folder",
         "pipe.yaml: not a regular file",
@@ -103,14 +103,14 @@ def test_files_that_cannot_be_read(project: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "code", "told"),
     [
-        ("nowhere.py:answer", 3, "no file"),
-        ("agent.py:raise", 2, "unknown function of agent.py 'raise'. Did you mean 'raises'?"),
+        ("nowhere.py:answer", 2, "no file"),
+        ("agent.py:raise", 2, "unknown function 'raise' in agent.py. Did you mean 'raises'?"),
         ("no_such_module:answer", 3, "No module named 'no_such_module'"),
         ("agent.py:answer", 3, "is not callable"),
         ("torn.py:answer", 3, "SyntaxError"),
         ("bad.py:answer", 3, "ZeroDivisionError: division by zero"),
         ("quits.py:answer", 3, "SystemExit"),
-        ("cmd:no-such-program", 3, "the program 'no-such-program' was not found"),
+        ("cmd:no-such-program", 2, "the program 'no-such-program' was not found"),
         ("orcale", 2, "Did you mean 'oracle'?"),
         ("agent.py", 2, "'agent.py' is a file; name the function: agent.py:raises"),
         ("missing.yaml", 2, "missing.yaml: cannot be read"),
@@ -296,7 +296,7 @@ def test_a_locked_store_is_waited_for_then_reported(project: Path) -> None:
 
 def test_stores_that_are_none(project: Path) -> None:
     (project / "text.db").write_text("this is not a database, it is a text of some length\n" * 100)
-    for store, told in (("text.db", "is not a store"), ("/proc/nowhere/store.db", "cannot be made")):
+    for store, told in (("text.db", "is not a store"), ("/proc/nowhere/store.db", "cannot be created")):
         done = quiet(drive(project, "run", "suite.yaml", "--target", "oracle", "--store", store))
         assert (done.code, told in done.err) == (3, True), done.both
     assert (project / "text.db").read_text().startswith("this is not")

@@ -167,7 +167,7 @@ def test_a_judge_that_never_gives_a_verdict_is_given_up(flag: str, asked: int, t
     write(tmp_path, suite_yaml=SUITE, judge_yaml=f"replies:{VALID}\n  - text: who knows\n")
     done = drive(tmp_path, "calibrate", "suite.yaml", flag, "-j", "1")
     assert (done.code, done.out) == (2, "")
-    assert f"scripted/judge.yaml cannot be a judge: {asked} questions and no verdict" in done.err
+    assert f"scripted/judge.yaml cannot be a judge: no verdict after {asked} questions" in done.err
 
 
 def test_a_judge_is_given_up_before_the_other_questions_are_asked(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_one_judge_does_not_know_takes_nothing_from_the_others(tmp_path: Pa
     done = drive(tmp_path, "calibrate", "suite.yaml")
     assert done.code == 3
     assert "2 of 3 examples" in line_of(done, "agreement")
-    assert "scripted/mute.yaml cannot be a judge: 4 questions and no verdict" in line_of(done, "no verdict")
+    assert "scripted/mute.yaml cannot be a judge: no verdict after 4 questions" in line_of(done, "no verdict")
     assert "scripted/mute.yaml: 13 calls" in done.out and "scripted/judge.yaml: 7 calls" in done.out
 
 
@@ -249,4 +249,4 @@ replies:{VALID}
     assert [example["judged"] for example in found["examples"]] == [5, 5]
     write(tmp_path, suite_yaml=suite.replace("input: Ho, output", "input: Hm, output"), judge_yaml=judge)
     done = drive(tmp_path, "calibrate", "suite.yaml")
-    assert done.code == 2 and "no case has one for the question of the example 'two'" in done.err
+    assert done.code == 2 and "no case has a good answer for the question of the example 'two'" in done.err

@@ -115,7 +115,7 @@ def test_a_case_without_any_answer_has_no_trial_to_name(project: Path) -> None:
         (("greets", "-o", "new.json"), "use a file name that ends in .yaml"),
         (("greets", "-o", "notes.txt/new.yaml"), "-o notes.txt/new.yaml cannot be written"),
         (("greets", "huge", "-o", "new.yaml"), "case 'huge': 1180591620717411303424 cannot be written"),
-        (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with a text"),
+        (("greets", "--compare", "numeric", "-o", "new.yaml"), "greets answered with text"),
     ],
 )
 def test_wrong_options_are_reported(project: Path, words: tuple[str, ...], told: str) -> None:

@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema_rs
@@ -80,7 +78,27 @@ test_cases:
   - {id: f, input: hi, expected: {type: pattern, value: 'h.'}}
   - {id: g, input: hi, expected: hi, grader: {type: code, config: {method: exact_match, case_sensitive: false}}}
 """
+PROMPT_FORMS = """
+target: echo
+prompts:
+  - Say {{input}}
+  - short.txt
+  - {file: short.txt, name: again}
+  - {label: text, text: 'Say {{input}}!'}
+  - [{role: system, content: Be brief.}, {role: user, content: '{{input}}'}]
+  - {name: chat, messages: [{role: user, content: '{{input}}'}]}
+test_cases: [{input: x}, {vars: {input: 5}}, {id: fixed, skip: without input or variables}]
+"""
+NAMED_PROMPTS = """
+target: echo
+prompts: {a: 'Say {{w}}', b: {text: '{{w}}'}, c: [{role: user, content: '{{w}}'}]}
+test_cases: [{vars: {w: true}}]
+"""
 UNKNOWN_KEYS = [
+    "prompts: [{text: '{{input}}', fiel: a}]\ntest_cases: [{id: a, input: x}]",
+    "prompts: [[{role: usr, content: '{{input}}'}]]\ntest_cases: [{id: a, input: x}]",
+    "prompts: {a: {name: b}}\ntest_cases: [{id: a, input: x}]",
+    "test_cases: [{id: a}]",
     "nmae: x\ntest_cases: [{id: a, input: x}]",
     "test_cases: [{id: a, input: x, tgas: [y]}]",
     "config: {retrys: 1}\ntest_cases: [{id: a, input: x}]",
@@ -126,15 +144,7 @@ def test_every_template_is_valid_and_passes_offline(tmp_path: Path, template: st
     assert len((tmp_path / "README.md").read_text().splitlines()) <= 14
     checked = drive(tmp_path, "validate", "suite.yaml")
     assert checked.code == 0, checked.both
-    service = None
-    if template == "http":
-        service = subprocess.Popen([sys.executable, "server.py"], cwd=tmp_path)
-    try:
-        ran = drive(tmp_path, "run", "suite.yaml", "--json")
-    finally:
-        if service:
-            service.kill()
-            service.wait()
+    ran = drive(tmp_path, "run", "suite.yaml", "--json")
     assert ran.code == 0, ran.both
     assert {state for states in ran.states().values() for state in states} == {"passed"}
 
@@ -144,7 +154,7 @@ def test_validate_reads_the_scripts_of_models_and_judges(tmp_path: Path) -> None
     write(tmp_path, judge_yaml="replies:\n- when: a\n  txt: b\n")
     done = drive(tmp_path, "validate", "suite.yaml")
     assert done.code == 2
-    assert "judge.yaml:3: replies[0].txt: is not known" in done.both
+    assert "judge.yaml:3: replies[0].txt: is not a known key" in done.both
 
 
 def test_validate_reports_every_problem_with_its_place_and_a_way_out(tmp_path: Path) -> None:
@@ -168,7 +178,7 @@ def test_validate_reports_every_problem_with_its_place_and_a_way_out(tmp_path: P
         r"bad.yaml:13: test_cases\[2\].graders\[1\].numeric.value: must be a number, not 'x'",
         r"bad.yaml:14: test_cases\[2\].graders\[2\].*weigth: unknown key 'weigth'; allowed: .*",
         r"bad.yaml:15: test_cases\[2\].criticality: 'hihg' is not allowed; did you mean 'high'\?",
-        r"bad.yaml:16: test_cases\[3\]: a case is a mapping with id and input, not a number",
+        r"bad.yaml:16: test_cases\[3\]: a case must be a mapping with id and input, not a number",
         r"bad.yaml:17: test_cases\[4\].id: must not contain \{\{: .*",
     }
     lines = [line.strip() for line in done.err.splitlines()]
@@ -213,7 +223,7 @@ def test_validate_reports_what_a_folder_contains_beside_suites_and_run_does_not(
         "bin.yaml:1: warning: not UTF-8 text (byte 0xff)",
         "half.json:1: warning: not valid JSON: expecting value (column 7)",
         "pipe.yaml: warning: not a regular file",
-        "typo.yaml:1: note: eval_suit: not recognised as a suite, passed over; did you mean 'eval_suite'?",
+        "typo.yaml:1: note: eval_suit: is not a suite, so it is skipped; did you mean 'eval_suite'?",
         "",
         "✓ 1 file is valid",
     ]
@@ -247,14 +257,16 @@ def test_the_schema_agrees_with_validate(tmp_path: Path) -> None:
     schema = drive(tmp_path, "schema").json
     jsonschema_rs.meta.validate(schema)
     validator = jsonschema_rs.validator_for(schema)
-    write(tmp_path / "good", forms_yaml=SHORT_FORMS, agent_py="answer = str", grade_py="judge = bool")
+    code = {"agent_py": "answer = str", "grade_py": "judge = bool"}
+    write(tmp_path / "good", forms_yaml=SHORT_FORMS, prompts_yaml=PROMPT_FORMS, named_yaml=NAMED_PROMPTS, **code)
+    (tmp_path / "good" / "short.txt").write_text("Say {{input}}")
     shutil.copytree(EXAMPLES, tmp_path / "good" / "examples", ignore=shutil.ignore_patterns("agent"))
     for number, text in enumerate(UNKNOWN_KEYS):
         write(tmp_path / "bad", **{f"file{number}_yaml": text})
 
     valid = drive(tmp_path, "validate", "good")
     assert valid.code == 0, valid.both
-    for path in (tmp_path / "good").rglob("*.yaml"):
+    for path in (*(tmp_path / "good").glob("*.yaml"), *(tmp_path / "good").rglob("suite.yaml")):
         errors = [f"{error.instance_path}: {error.message[:300]}" for error in validator.iter_errors(plain_data(path))]
         assert errors == [], path
     bad = sorted((tmp_path / "bad").iterdir())

@@ -117,7 +117,7 @@ def test_rows_that_are_left_out_are_reported_beside_the_suite(tmp_path: Path) ->
     write(tmp_path, qa_csv=TABLE + "3,No answer?,\n")
     done = drive(tmp_path, "import", "qa.csv", *MAPPING)
     assert done.code == 0
-    assert "qa.csv:4: warning: [2]: the row is left out: nothing in answer" in done.err
+    assert "qa.csv:4: warning: [2]: the row is skipped: nothing in answer" in done.err
     assert "No answer?" not in done.out
 
 
@@ -126,7 +126,7 @@ def test_the_advice_for_a_table_is_a_field_of_its_own_in_json(tmp_path: Path) ->
     done = drive(tmp_path, "validate", "qa.csv", "--json")
     (file,) = json.loads(done.out)["files"]
     (problem,) = file["problems"]
-    assert problem["message"].startswith("is a table of id, asked, answer")
+    assert problem["message"].startswith("is a table with the columns id, asked, answer")
     assert problem["hint"].startswith("make it a suite with: eval-harness import qa.csv --map input=COLUMN")
 
 

@@ -110,12 +110,22 @@ def test_a_comparison_begins_with_its_verdict_and_ends_with_a_command(project: t
 def test_runs_show_verdict_pass_rate_target_and_age(project: tuple[Path, str, str]) -> None:
     folder, good, bad = project
     failed, passed = drive(folder, "runs").out.splitlines()
-    assert re.match(rf"✗ FAILED  {bad} +a-suite-\S+-cut  \d+ % \(\d+–\d+\) +{WORSE}  \d{{4}}-\S+Z$", failed)
-    assert re.match(rf"✓ PASSED  {good} +a-suite-\S+-cut  100 % \(\d+–100\) +agent.py:answer +\d{{4}}-\S+Z$", passed)
+    assert re.match(rf"✗ FAILED  {bad} +a-suite-\S+-cut  \d+ % \(\d+–\d+\) +12 cases  {WORSE}  \d{{4}}-\S+Z$", failed)
+    assert re.match(
+        rf"✓ PASSED  {good} +a-suite-\S+-cut  100 % \(\d+–100\) +12 cases  agent.py:answer +\d{{4}}-\S+Z$", passed
+    )
     narrow = seen(folder, 80, "runs")
     assert (
-        narrow[0].startswith(f"✗ FAILED  {bad} ") and "… " in narrow[0] and narrow[0].endswith(("just now", "min ago"))
+        narrow[0].startswith(f"✗ FAILED  {bad} ") and " …" in narrow[0] and narrow[0].endswith(("just now", "min ago"))
     )
+
+
+def test_runs_show_the_number_of_cases_where_nothing_else_has_to_give_way(tmp_path: Path) -> None:
+    suite = "name: small\ntarget: oracle\ntest_cases: [{id: a, input: hi, expected: hello}]\n"
+    write(tmp_path, suite_yaml=suite, pyproject_toml="")
+    assert drive(tmp_path, "run", "suite.yaml").code == 0
+    assert re.match(r"✓ PASSED  \S+ +small  100 % \(\d+–100\)  1 case  oracle  just now", seen(tmp_path, 80, "runs")[0])
+    assert "1 case" not in seen(tmp_path, 60, "runs")[0]
 
 
 def test_runs_can_be_limited_to_a_suite_and_a_number(project: tuple[Path, str, str]) -> None:
@@ -126,7 +136,7 @@ def test_runs_can_be_limited_to_a_suite_and_a_number(project: tuple[Path, str, s
         (bad, "FAILED", WORSE),
         (good, "PASSED", "agent.py:answer"),
     ]
-    assert {row["suite_name"] for row in rows} == {name} and rows[1]["pass_rate"] == 1
+    assert {row["suite_name"] for row in rows} == {name} and rows[1]["pass_rate"] == 1 and rows[1]["cases"] == 12
     assert all(row["run_id"].startswith("eval-") and row["timestamp"].endswith("Z") for row in rows)
     assert drive(folder, "runs", "--limit", "1").out.splitlines()[1] == "1 more; list them all: --limit 2"
     unknown = drive(folder, "runs", "--suite", name[:-1])

@@ -46,7 +46,8 @@ def test_one_trial_per_case_does_not_separate_chance_from_cases_that_differ(proj
     drive(project, "run", "suite.json")
     told = drive(project, "plan", "mixed")
     assert "one trial per case" in line_of(told, "based on")
-    assert re.search(r"^4 +about [\d.]+ points", told.out, re.MULTILINE)
+    assert re.search(r"^4 +between [\d.]+ and [\d.]+ points", told.out, re.MULTILINE)
+    assert "does not show how much the cases differ" in line_of(told, "ranges")
 
 
 def test_several_trials_per_case_name_the_drop_without_about(project: Path) -> None:

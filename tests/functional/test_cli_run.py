@@ -152,7 +152,7 @@ def answer(country):
     return "Paris"
 """,
     )
-    with start(project, "run", "suite.yaml", "--target", "slow.py:answer") as process:
+    with start(project, "run", "suite.yaml", "--target", "slow.py:answer", "-o", "report.md") as process:
         wait_until(lambda: (project / "waiting").exists() and committed_trials(project) == 2)
         process.send_signal(signal.SIGINT)
         done = process.wait()
@@ -163,6 +163,8 @@ def answer(country):
     assert "Traceback" not in done.both
     command = line_of(done, "resume").split("eval-harness ")[1]
     assert re.fullmatch(r"resume [a-z]+-[a-z]+-\d+", command)
+    boxes = re.findall(r"^- \[.*", (project / "report.md").read_text(), re.MULTILINE)
+    assert sorted(boxes) == ["- [ ] japan (PENDING)", "- [ ] peru (PENDING)", "- [x] france: The Capital of France"]
     assert "INTERRUPTED" in drive(project, "runs").out and "2 of 6 trials" in drive(project, "runs").out
 
 

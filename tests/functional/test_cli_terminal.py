@@ -66,6 +66,10 @@ class Terminal:
         self.received = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
 
+    def press_ctrl_c(self) -> None:
+        """The terminal shows `^C` where its cursor is."""
+        os.write(self._ours, b"\x03")
+
     def read_all(self, on_text: Any = None) -> None:
         os.close(self.theirs)
         while True:
@@ -154,6 +158,21 @@ def test_everything_fits_and_no_word_is_split(project: Path, columns: int, words
             assert is_cut or word in plain, (word, line)
 
 
+def test_prompts_and_targets_with_long_names_are_told_apart_in_80_columns(project: Path) -> None:
+    (project / "prompts.yaml").write_text("""
+prompts: {very-short-and-formal: 'Q: {{input}}', quite-long-and-friendly: 'Please: {{input}}'}
+targets: {a-model-with-a-long-name-small: echo, a-model-with-a-long-name-large: echo}
+test_cases: [{id: greeting, input: hello, expected: 'Q: hello'}]
+""")
+    code, terminal = watch(project, 80, "run", "prompts.yaml")
+    assert code == 1
+    assert all(cell_len(line) <= 80 for line in terminal.lines if not COMMAND_LINE.match(line))
+    first = next(n for n, line in enumerate(terminal.lines) if line.startswith("pass rate"))
+    prompts, targets = (line.split() for line in terminal.lines[first - 2 : first])
+    assert [name.rpartition("-")[2] for name in prompts] == ["formal", "friendly", "formal", "friendly"]
+    assert [name.rpartition("-")[2] for name in targets] == ["small", "small", "large", "large"]
+
+
 def test_ten_failures_are_enough_and_all_are_there_on_request(project: Path) -> None:
     done = drive(project, "run", "many.yaml")
     assert done.out.count("✗ ") == 10
@@ -224,6 +243,50 @@ def test_ctrl_c_leaves_no_progress_behind(project: Path, presses: int) -> None:
     assert not [line for line in terminal.lines if "/12 " in line]
 
 
+def rows_of(received: str, columns: int) -> list[str]:
+    """What a terminal of so many columns shows: longer lines wrap, and only the row of the cursor is erased."""
+    rows, column = [""], 0
+    for piece in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[^\x1b]", received):
+        if piece == "\x1b[2K":
+            rows[-1] = ""
+        elif piece == "\r":
+            column = 0
+        elif piece == "\n":
+            rows.append("")
+            column = 0
+        elif len(piece) == 1:
+            if column == columns:
+                rows.append("")
+                column = 0
+            rows[-1] = rows[-1][:column].ljust(column) + piece + rows[-1][column + 1 :]
+            column += 1
+    return rows
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_the_ctrl_c_that_a_terminal_shows_does_not_leave_progress_behind(project: Path, presses: int) -> None:
+    terminal = Terminal(80)
+    sent = []
+    theirs = terminal.theirs
+    words = ("run", "suite.yaml", "--target", "agent.py:prints", "-j", "1")
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    with start(project, *words, env={"TERM": "xterm-256color", "HOLD": "1"}, **streams) as process:
+
+        def interrupt(text: str) -> None:
+            drawn = ESCAPES.sub("", text.rpartition(ERASE)[2])
+            if "and the rest" in text and drawn.startswith("0/12 ") and not sent:
+                for _ in range(presses):
+                    sent.append(1)
+                    terminal.press_ctrl_c()
+                for _ in range(presses):
+                    process.send_signal(2)
+
+        terminal.read_all(interrupt)
+        assert process.wait().code == 130
+    assert "^C" in terminal.received
+    assert not [row for row in rows_of(terminal.received, 80) if "/12 " in row]
+
+
 def test_a_targets_escape_sequences_do_not_reach_the_terminal(project: Path) -> None:
     _, terminal = watch(project, 80, "run", "suite.yaml", "--target", "agent.py:rude")
     assert "\x1b]" not in terminal.received
@@ -246,3 +309,19 @@ def test_with_json_progress_is_on_stderr(project: Path) -> None:
     assert "eval_report" not in terminal.received
     assert "straight to stderr" in terminal.lines
     assert list(json.loads((project / "out.json").read_text())) == ["eval_report"]
+
+
+@pytest.mark.parametrize("suites", [1, 2])
+def test_runs_can_be_pasted_and_their_targets_told_apart_in_80_columns(project: Path, suites: int) -> None:
+    (project / "agent.py").write_text("def before(text): return text\ndef after(text): return 'Lima'\n")
+    for number in range(suites):
+        file = f"{number}.yaml"
+        (project / file).write_text(SUITE.replace("name: capitals", f"name: capitals-of-continent-number-{number}"))
+        for name in ("before", "after"):
+            drive(project, "run", file, "--target", f"agent.py:{name}", "--fail-under", "20")
+    names = [row["run_name"] for row in drive(project, "runs", "--json").json["runs"]]
+    _, terminal = watch(project, 80, "runs")
+    lines = [line for line in terminal.lines if line]
+    assert all(cell_len(line) <= 80 for line in lines)
+    assert [next(word for word in line.split() if word in names) for line in lines] == names
+    assert [re.findall(r"y:(before|after)\b", line) for line in lines] == [["after"], ["before"]] * suites

@@ -55,7 +55,8 @@ class TestWrongUsage:
             ("run --fail-under 101", "error: --fail-under: must be a pass rate (0.9, 90 or 90%)"),
             ("run --formt native", "error: unknown option '--formt'. Did you mean '--format'?"),
             ("rnu", "error: unknown command 'rnu'. Did you mean 'run'?"),
-            ("gate", "error: RUN is missing"),
+            ("gate", "error: RUN is missing; write: eval-harness gate RUN"),
+            ("capture latest", "error: CASE... is missing; write: eval-harness capture RUN CASE..."),
             ("baseline", "error: write: baseline set RUN"),
             ("gate a b", "error: got unexpected extra argument (b)"),
             ("run --gate relaxed", "error: --gate: 'relaxed' is not one of"),
@@ -69,6 +70,13 @@ class TestWrongUsage:
         assert (refused.code, refused.out) == (2, "")
         assert first.startswith(said)
         assert second.startswith("  see: eval-harness ") and second.endswith("--help")
+
+    @pytest.mark.parametrize(("words", "asked"), [("compare", "what"), ("compare latest", "with what")])
+    def test_compare_without_runs_says_what_to_type(self, tmp_path: Path, words: str, asked: str) -> None:
+        refused = drive(tmp_path, *words.split())
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.startswith(f"error: compare {asked}? Name two runs, the old one first\n")
+        assert "eval-harness compare -2 -1" in refused.err
 
     def test_with_json_it_is_a_document(self, tmp_path: Path) -> None:
         refused = drive(tmp_path, "run", "--repeat", "x", "--json")
@@ -172,8 +180,26 @@ def test_compare_fails_as_regressions_does(project: Path) -> None:
     assert drive(project, "compare", before, now).code == 0
     assert drive(project, "compare", now, before, "--fail").code == 0
     broken = run(project, "unreachable")
-    assert drive(project, "compare", before, broken, "--fail").code == 3
+    unknown = drive(project, "compare", before, broken, "--fail")
+    assert (unknown.code, unknown.out.startswith("INVALID   capitals: the run broke")) == (3, True)
     assert drive(project, "compare", broken, before, "--fail").code == 2, "nothing can be compared with it"
+
+
+@pytest.mark.parametrize("flags", [[], ["-q"]])
+def test_compare_that_fails_says_first_why_as_regressions_does(tmp_path: Path, flags: list[str]) -> None:
+    agent = "def good(text):\n    return 'yes'\n\ndef bad(text):\n    return 'no' if text == '3' else 'yes'\n"
+    cases = "".join(f"  - {{id: c{number}, input: '{number}', expected: 'yes'}}\n" for number in range(40))
+    write(tmp_path, agent_py=agent, suite_yaml=f"name: many\ntest_cases:\n{cases}", pyproject_toml="")
+    for name, code in (("good", 0), ("bad", 1)):
+        succeed(tmp_path, "run", "suite.yaml", "--target", f"agent.py:{name}", "--run-name", name, code=code)
+    succeed(tmp_path, "baseline", "good")
+    judged = drive(tmp_path, "regressions", "many", *flags)
+    compared = drive(tmp_path, "compare", "good", "bad", "--fail", *flags)
+    assert (judged.code, compared.code) == (1, 1)
+    first = compared.out.splitlines()[0]
+    assert first == judged.out.splitlines()[0]
+    assert first.startswith("FAILED   always passed before and always fails now: c3")
+    assert "FAILED" not in succeed(tmp_path, "compare", "good", "bad", *flags).out
 
 
 class TestCompletion:

@@ -12,7 +12,7 @@ from typing import Any
 import asking
 import pytest
 
-from evalharness import Case, Run, Suite, TargetUnavailable, Transcript, Trial, evaluate
+from evalharness import Case, Run, Suite, TargetUnavailable, Transcript, Trial, UsageError, evaluate
 
 
 @pytest.fixture(autouse=True)
@@ -55,15 +55,20 @@ class TestWhatIsStarted:
         "command", [["no-such-program-here"], "no-such-program-here --fast", ["/no/such/program"], "/no/such/program"]
     )
     def test_a_missing_program_stops_the_run_before_it_starts(self, command: Any) -> None:
-        with pytest.raises(TargetUnavailable, match="was not found"):
+        with pytest.raises(UsageError, match="was not found"):
             run_once(command)
 
-    def test_a_missing_program_in_a_folder_is_not_a_wrong_answer(self) -> None:
-        """The path could have been one of the case's files; only the trial shows that it is not."""
-        for command in (["./agnt"], "./agnt --fast"):
-            run = run_suite(command)
-            assert (run.trials[0].state, run.exit_code) == ("error", 3)
-            assert "./agnt" in run.trials[0].reason
+    @pytest.mark.parametrize("command", [["./agnt"], "./agnt --fast"])
+    def test_a_missing_program_in_a_folder_is_not_a_wrong_answer(self, command: Any) -> None:
+        """A case's setup could have made it; only the trial shows that it did not."""
+        run = run_suite(command, setup="true")
+        assert (run.trials[0].state, run.exit_code) == ("error", 3)
+        assert "./agnt" in run.trials[0].reason
+
+    @pytest.mark.parametrize("command", [["./agnt"], "./agnt --fast"])
+    def test_a_program_that_no_case_can_have_is_wrong_usage(self, command: Any) -> None:
+        with pytest.raises(UsageError, match=r"agnt' was not found"):
+            run_suite(command)
 
     def test_a_file_that_may_not_be_executed_is_named(self, suite_folder: Path) -> None:
         (suite_folder / "agent.sh").write_text("#!/bin/sh\necho 4\n")

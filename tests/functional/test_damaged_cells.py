@@ -143,7 +143,7 @@ def test_no_command_believes_what_cannot_be_there(sound: Project, column: str, k
             assert "Traceback" not in done.both, about
             if "is damaged: " in done.err:
                 assert done.code == 3, about
-                assert "put the file aside for repair, or name another store with --store" in done.err, about
+                assert "restore it from a backup, or name another store with --store" in done.err, about
             elif command == "verify" and done.code == 1:
                 assert "DIFFERS" in done.out, about
             elif not is_text and column not in FOUND_BY:

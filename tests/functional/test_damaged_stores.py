@@ -79,8 +79,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "newer version": (changed("UPDATE schema_version SET version = 999"), "newer evalharness (schema 999)"),
     "version no number": (changed("UPDATE schema_version SET version = 'x'"), "is damaged: its version is 'x'"),
     "version negative": (changed("UPDATE schema_version SET version = -1"), "is damaged: its version is -1"),
-    "packed body": (changed("UPDATE runs SET body = x'789c00ff'"), " cannot be read, unless another version"),
-    "body no JSON": (changed("UPDATE runs SET body = x'7b7b'"), " cannot be read, unless another version"),
+    "packed body": (changed("UPDATE runs SET body = x'789c00ff'"), " cannot be read; perhaps another version"),
+    "body no JSON": (changed("UPDATE runs SET body = x'7b7b'"), " cannot be read; perhaps another version"),
     "text no characters": (changed("UPDATE runs SET matrix_id = CAST(x'ff00ff' AS TEXT)"), "is damaged"),
     "a folder": (a_folder, "is a folder, not a store"),
 }

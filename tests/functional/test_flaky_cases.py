@@ -74,7 +74,7 @@ def test_a_run_is_shown_with_what_was_known_then(project: Path) -> None:
 def test_advice_knows_that_a_case_passed_before(project: Path) -> None:
     run(project, STEADY)
     (project / "answers").write_text(SHAKY)
-    advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"]
+    advice = drive(project, "run", "suite.yaml", "--json").report["findings"]
     assert [found["cases"] for found in advice if found["kind"] == "never"] == [["c"]], "b passed in the previous run"
     assert ["b"] in [found["cases"] for found in advice if found["kind"] == "flaky"]
 
@@ -95,9 +95,9 @@ def test_quarantine_is_reported_and_suggested(project: Path) -> None:
     done = drive(project, "run", "suite.yaml", "-v")
     assert "quarantined" not in line_of(done, "flaky"), "that is a different case"
     assert line_of(done, "quarantined").endswith("1 case that the gate does not count: b")
-    advice = drive(project, "run", "suite.yaml", "--json").report["recommendations"][-1]
-    assert "`quarantine:`" in advice["text"]
-    assert advice["cases"] == ["a"]
+    report = drive(project, "run", "suite.yaml", "--json").report
+    assert "`quarantine:`" in report["recommendations"][-1]
+    assert report["findings"][-1]["cases"] == ["a"]
 
 
 def test_items_are_reported_once_five_targets_tried_the_cases(project: Path) -> None:

@@ -72,7 +72,6 @@ class TestWhatIsCalled:
         ("reference", "said"),
         [
             ("agent.py:number", "not callable"),
-            ("missing.py:answer", "missing.py"),
             ("no_such_module_here:answer", "no_such_module_here"),
             ("broken.py:answer", "broken.py:2"),
         ],
@@ -86,6 +85,11 @@ class TestWhatIsCalled:
         with pytest.raises(TargetUnavailable) as raised:
             run_once(reference)
         assert said in f"{raised.value.message} {say(raised.value.hint)}"
+
+    def test_a_missing_file_is_wrong_usage(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match=r"missing\.py"):
+            run_once("missing.py:answer")
 
     def test_a_misspelt_function_of_a_file_is_wrong_usage(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

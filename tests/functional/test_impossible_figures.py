@@ -128,7 +128,7 @@ def test_what_a_failed_target_left_behind(kind: type[Exception]) -> None:
     run = run_suite(answer, cases=3)
     [trial, *_] = run.trials
     assert trial.state == ("failed" if kind is TargetFailed else "error")
-    assert "no answer; what it left behind is not kept: the answer's cost_usd cannot be 1e+308" in trial.reason
+    assert "no answer; what it left behind could not be kept: the answer's cost_usd cannot be 1e+308" in trial.reason
     assert trial.last.transcript is not None
     assert (trial.last.transcript.stderr, trial.cost_usd) == ("so far", None)
 

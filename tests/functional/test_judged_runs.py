@@ -470,7 +470,7 @@ test_cases:
 def test_a_case_whose_only_grader_is_switched_off_is_skipped(tmp_path: Path) -> None:
     done = judged(tmp_path, "--judge-model", "scripted/judge.yaml", "--json", suite=OFF)
     assert done.states() == {"alone": ["skipped"], "inside": ["skipped"], "beside": ["passed"]}
-    assert done.report["unjudged"][0]["reason"] == "its only grader is switched off: `enabled: true` asks it"
+    assert done.report["unjudged"][0]["reason"] == "its only grader is switched off; turn it on with `enabled: true`"
     chosen = drive(tmp_path, "run", "suite.yaml", "--grader-type", "model", "--json")
     assert set(chosen.states()["beside"]) == {"skipped"}, "not replaced by a run that judges nothing"
 

@@ -106,9 +106,9 @@ def test_a_name_that_names_no_model_is_wrong_usage_and_a_problem_of_its_file(tmp
     done = drive(
         tmp_path, "run", "suite.yaml", "--target", "chat:mygate", env={"MYGATE_BASE_URL": "http://127.0.0.1:1"}
     )
-    assert done.code == 2 and "'mygate' names no model" in done.err
+    assert done.code == 2 and "'mygate' is not the name of a model" in done.err
     done = drive(tmp_path, "validate", "wrong.yaml")
-    assert done.code == 2 and "'mygate' names no model" in done.both
+    assert done.code == 2 and "'mygate' is not the name of a model" in done.both
 
 
 def test_a_silent_model_has_failed_unless_its_deadline_comes_first(tmp_path: Path) -> None:

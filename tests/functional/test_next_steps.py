@@ -136,6 +136,24 @@ def test_as_many_trials_are_run_again_as_were_asked_for(tmp_path: Path) -> None:
     assert steps(done)["rerun"] == ["run", "suite.yaml", "--target", "agent.py:wrong", "--repeat", "3", "--failed"]
 
 
+def test_the_seed_and_the_limits_that_were_given_are_given_again(tmp_path: Path) -> None:
+    given = ["--timeout", "2.5", "--seed", "0", "--fail-under", "0.95"]
+    done = drive(project(tmp_path), "run", "suite.yaml", "--target", "agent.py:wrong", *given)
+    rerun = steps(done)["rerun"]
+    assert rerun == ["run", "suite.yaml", "--target", "agent.py:wrong", *given, "--failed"]
+    again = steps(drive(tmp_path, *rerun))
+    assert again["rerun"] == rerun
+
+
+def test_showing_a_run_does_not_say_to_show_it(tmp_path: Path) -> None:
+    suite = "name: good\ntarget: echo\ntest_cases: [{id: a, input: x, expected: x}]\n"
+    folder = project(tmp_path, suite)
+    found = steps(drive(folder, "run", "suite.yaml", "--run-name", "fine"))
+    assert found == {"look": ["show", "fine"]}
+    shown = drive(folder, *found["look"])
+    assert "PASSED" in shown.out.splitlines()[-1]
+
+
 def test_of_several_targets_the_one_that_failed_is_run_again(tmp_path: Path) -> None:
     folder = project(tmp_path)
     asked = ("--target", "cmd: python3 -c 'print(1)'", "--target", "agent.py:wrong")

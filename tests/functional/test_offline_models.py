@@ -30,7 +30,7 @@ def test_a_regression_is_compared_by_meaning(tmp_path: Path) -> None:
     (tmp_path / "regressions.yaml").write_text(REGRESSIONS)
     done = drive(tmp_path, "run", "regressions.yaml", "--target", "echo", "--json")
     assert done.states() == {"near": ["passed"], "too-far": ["failed"]}
-    assert "nearness 0.895 < 0.95" in done.out
+    assert "similarity 0.895 < 0.95" in done.out
 
 
 def test_embeddings_that_were_named_and_cannot_be_asked_stop_the_run(tmp_path: Path) -> None:

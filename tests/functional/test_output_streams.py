@@ -124,3 +124,39 @@ def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> N
         done = printing_to(stream, folder, *words.replace("RUN", name).split(), "-o", str(report))
     assert (done.code, "Traceback" in done.err) == (3, False), done.err
     assert json.loads(report.read_text())["eval_report"]["summary"]["pending"] == 0
+
+
+PRINTING = """
+import sys, threading
+together = threading.Barrier(4)
+def answer(text):
+    together.wait()
+    for _ in range(50):
+        for word in ("printed", "for", text):
+            sys.stdout.write(word + " ")
+            sys.stderr.write(word + " ")
+            together.wait()
+        print()
+        print(file=sys.stderr)
+    print("no end of line", end="")
+    return text
+"""
+FOUR = "target: agent.py:answer\ntest_cases:\n" + "".join(
+    f"  - {{id: {name}, input: {name}, expected: {name}}}\n" for name in "abcd"
+)
+
+
+def test_lines_of_targets_that_print_at_the_same_time_are_whole(tmp_path: Path) -> None:
+    write(tmp_path, agent_py=PRINTING, four_yaml=FOUR)
+    done = drive(tmp_path, "run", "four.yaml", "-j", "4")
+    assert done.code == 0
+    for name in "abcd":
+        assert done.err.count(f"printed for {name} \n") == 100
+    assert done.err.count("no end of line\n") == 4
+
+
+def test_quiet_is_the_verdict_alone_and_what_was_printed_is_in_the_store(tmp_path: Path) -> None:
+    write(tmp_path, agent_py=PRINTING, four_yaml=FOUR)
+    done = drive(tmp_path, "run", "four.yaml", "-j", "4", "-q")
+    assert (done.code, done.err, done.out.count("\n")) == (0, "", 1)
+    assert "printed for a" in drive(tmp_path, "show", done.out.split()[-1], "a").out

@@ -52,12 +52,45 @@ def test_it_is_used_by_its_names(tmp_path: Path, site: Path) -> None:
     assert (unknown.code, "Did you mean 'noted'?" in unknown.err) == (2, True)
 
 
+def test_its_report_is_chosen_by_name_and_asked_for_by_a_suite(tmp_path: Path, site: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(f"{SUITE}\nreporting: [lines]\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    done = run(tmp_path, site, *COMMAND, "run", "suite.yaml", "--run-name", "first")
+    assert done.code == 0, done.both
+    [file] = (tmp_path / "results" / "latest").iterdir()
+    assert (file.suffix, file.read_text()) == (".lines", "first: PASSED\n")
+    assert run(tmp_path, site, *COMMAND, "report", "first", "--format", "lines").out == "first: PASSED\n"
+    done = run(tmp_path, site, *COMMAND, "report", "first", "first", "-o", "x.lines")
+    assert (done.code, (tmp_path / "x.lines").read_text()) == (0, "first: PASSED\n" * 2)
+    assert run(tmp_path, site, *COMMAND, "compare", "first", "first", "-o", "x.lines").code == 2
+
+
 def test_a_bug_ends_in_3_and_says_that_it_is_one(tmp_path: Path, site: Path) -> None:
     with (site / "shouting.py").open("a") as code:
         code.write("\nShelf.open = classmethod(lambda cls, *about, **more: 1 / 0)\n")
     for words in (("runs",), ("runs", "--json")):
         done = run(tmp_path, site, *COMMAND, *words, "--store", "shelf:top")
         assert (done.code, "internal error: ZeroDivisionError: division by zero" in done.both) == (3, True), done.both
+
+
+def test_a_reporter_that_raises_loses_its_own_file_alone(tmp_path: Path, site: Path) -> None:
+    with (site / "shouting.py").open("a") as code:
+        code.write("\ndef kaboom(*_): raise RuntimeError('kaboom')\nLines.write = kaboom\n")
+    failing = SUITE.replace("shouts: hey", "shouts: nothing")
+    (tmp_path / "suite.yaml").write_text(f"{failing}\nreporting: [lines, json]\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    run_it = ("run", "suite.yaml", "-q", "-o", "a.lines", "-o", "z.md")
+    done = run(tmp_path, site, *COMMAND, *run_it)
+    assert done.code == 1, done.both
+    assert (tmp_path / "z.md").exists() and not (tmp_path / "a.lines").exists()
+    assert [file.suffix for file in (tmp_path / "results" / "latest").iterdir()] == [".json"]
+    assert done.err.startswith("error: a.lines was not written: the reporter 'lines' failed: RuntimeError: kaboom (")
+    assert re.match(r".*shouting\.py:\d+\)\n", done.err), done.err
+    assert done.err.count("kaboom") == 2 and "bug in evalharness" not in done.err
+    printed = run(tmp_path, site, *COMMAND, "report", "latest", "--format", "lines")
+    assert (printed.code, "the reporter 'lines' failed: RuntimeError: kaboom" in printed.err) == (3, True)
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    assert run(tmp_path, site, *COMMAND, *run_it).code == 3, "the run passed, but a file is missing"
 
 
 def test_it_passes_the_contract_tests(tmp_path: Path, site: Path) -> None:

@@ -201,7 +201,7 @@ def test_the_command_says_which_line_is_at_fault(suite_folder: Path) -> None:
     (suite_folder / "suite.yaml").write_text(text, encoding="utf-8")
     done = drive(suite_folder, "validate", "suite.yaml")
     assert done.code == 2
-    assert "suite.yaml:5: eval_suite.evals[1].$ref: ../secret.yaml lies outside the suite's folder" in done.err
+    assert "suite.yaml:5: eval_suite.evals[1].$ref: ../secret.yaml is outside the suite's folder" in done.err
     assert SECRET not in done.both
     assert drive(suite_folder, "run", "suite.yaml", "--target", "oracle").code == 2
 

@@ -97,8 +97,8 @@ def test_a_name_that_two_suites_have_is_reported(project: Path) -> None:
     done = drive(project, "list-suites", "evals", "--register")
     assert done.code == 0
     assert done.err.splitlines() == [
-        "evals/a.yaml: warning: the suite 'greetings' is in evals/suite.yaml, too, and is registered from there",
-        "evals/ready.yaml: warning: 'ready/bug-fix' is the name of a ready-made suite, too, "
+        "evals/a.yaml: warning: the suite 'greetings' is also in evals/suite.yaml and is registered from there",
+        "evals/ready.yaml: warning: 'ready/bug-fix' is also the name of a ready-made suite, "
         "which cannot be run while this one is registered",
         "registered 2 suites: greetings, ready/bug-fix",
     ]
@@ -109,7 +109,7 @@ def test_a_name_that_two_suites_have_is_reported(project: Path) -> None:
     assert again.err.count("warning") == 2
     own = drive(project, "run", "ready/bug-fix", "--json")
     assert cases_run(own) == ["bye", "hello"]
-    assert "ready/bug-fix: warning: 'ready/bug-fix' is the name of a ready-made suite, too" in own.err
+    assert "ready/bug-fix: warning: 'ready/bug-fix' is also the name of a ready-made suite" in own.err
 
 
 def test_the_file_counts_as_it_is_now_and_once_it_is_gone_what_was_stored(project: Path) -> None:

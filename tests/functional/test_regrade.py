@@ -84,6 +84,7 @@ def test_a_regrade_is_marked_in_lists_and_shown_with_what_it_is(tmp_path: Path) 
         f"{new['run_name']} regrades {old}: 2 of 3 trials graded again, nothing re-run"
         in drive(folder, "show", new["run_name"]).out
     )
+    assert f" · regrade of {old} · " in drive(folder, "show", new["run_name"]).out.splitlines()[0]
     again = drive(folder, "regrade", new["run_name"])
     assert f"regrades {new['run_name']}" in again.out
     assert "no case changed" in again.out
@@ -102,9 +103,9 @@ def test_a_changed_suite_grades_by_case_id(tmp_path: Path) -> None:
     assert done.states() == {"milk": ["passed"]}
     assert done.report["summary"]["trials"]["planned"] == 1
     for told in (
-        "1 case left out because changed.json does not have them: crash",
-        f"1 case left out because {old} was not asked them: new",
-        "1 case left out because their question has changed: tea",
+        "1 case left out (not in changed.json): crash",
+        f"1 case left out (not in {old}): new",
+        "1 case left out (another question now): tea",
     ):
         assert f"warning: {told}" in done.err
         assert told in texts(done.report["notes"])
@@ -192,10 +193,10 @@ def test_a_grader_that_broke_is_repaired_by_regrading(tmp_path: Path) -> None:
     folder = write(tmp_path, agent_py=AGENT, grader_py="def judged(context):\n    raise KeyError('oops')\n")
     write(folder, suite_json=suite(test_cases=[{"id": "tea", "input": "tea", "graders": ["grader.py:judged"]}]))
     assert drive(folder, "run", "suite.json").code == 3
-    old = runs(folder)[0]["run_id"]
+    old, name = runs(folder)[0]["run_id"], runs(folder)[0]["run_name"]
     still = drive(folder, "regrade", old)
     assert still.code == 3
-    assert f"eval-harness regrade {old}" in still.out.splitlines()[-1]
+    assert f"eval-harness regrade {name}" in still.out.splitlines()[-1]
     write(folder, grader_py=GRADER)
     assert drive(folder, "regrade", old).code == 0
 

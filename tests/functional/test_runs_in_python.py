@@ -8,9 +8,11 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty
+from typing import Any
 
 import pytest
 from jupyter_client.manager import start_new_kernel
@@ -167,3 +169,17 @@ def test_a_terminal_shows_progress_which_is_gone_after_ctrl_c(tmp_path: Path) ->
     os.waitpid(pid, 0)
     os.close(terminal)
     assert shown.endswith(b"\r\x1b[2Kinterrupted\r\n"), shown[-300:]
+
+
+def test_an_input_that_cannot_be_stored_is_refused_with_its_case() -> None:
+    suite = Suite(name="s", cases=[Case(id="odd", input=object())])
+    with pytest.raises(UsageError, match=r"case odd cannot be stored: .*object"):
+        evaluate(suite, lambda text: text, store=":memory:")
+
+
+@pytest.mark.parametrize("check", [lambda output: output.strip() == "a", lambda output: "a" in output])
+def test_a_grader_written_for_the_output_alone_is_told_what_it_gets(check: Callable[[Any], bool]) -> None:
+    suite = Suite(name="s", cases=[Case(input="a", graders=[check])])  # type: ignore[list-item]
+    [trial] = evaluate(suite, lambda text: text, store=":memory:").trials
+    assert "a grader function gets a GradeContext" in trial.reason and "context.output" in trial.reason
+    assert "test_runs_in_python.py" in trial.reason

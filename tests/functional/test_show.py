@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,23 @@ def test_a_run_without_failures_says_so(tmp_path: Path) -> None:
     assert succeed(tmp_path, "show", "--failed").out == "every case of good passed\n"
 
 
+def test_failing_trials_of_cases_that_are_pending_are_shown(tmp_path: Path) -> None:
+    suite = "name: s\ntarget: echo\ntrials: 2\ntest_cases: [{id: a, input: x, expected: y}, {id: b, input: x}]\n"
+    write(tmp_path, suite_yaml=suite, pyproject_toml="")
+    stopped = drive(tmp_path, "run", "suite.yaml", "-x", "-j", "1")
+    assert "FAILED   1 failed so far, 2 pending" in stopped.out
+    out = succeed(tmp_path, "show", "--failed").out
+    assert "a   0 of 1 trial passed" in out and "trial 1: failed" in out
+    assert "every case" not in out
+
+
+def test_cases_without_a_verdict_are_not_said_to_have_passed(tmp_path: Path) -> None:
+    suite = "name: s\ntarget: echo\ntest_cases: [{id: a, input: x, graders: [human]}, {id: b, input: x, expected: x}]\n"
+    write(tmp_path, suite_yaml=suite, pyproject_toml="")
+    drive(tmp_path, "run", "suite.yaml", "--run-name", "open")
+    assert succeed(tmp_path, "show", "--failed").out == "no case of open failed; 1 is awaiting a grade\n"
+
+
 def test_a_word_is_a_run_else_a_case_of_the_newest_run(project: Path, tmp_path: Path) -> None:
     assert succeed(project, "show", "peru").out == succeed(project, "show", "first", "peru").out
     assert succeed(project, "show").out == succeed(project, "show", "first").out
@@ -123,3 +141,17 @@ def test_a_word_is_a_run_else_a_case_of_the_newest_run(project: Path, tmp_path: 
     assert (unknown.code, "unknown run or case 'perv'. Did you mean 'peru'?" in unknown.err) == (2, True)
     none = drive(write(tmp_path, pyproject_toml=""), "show")
     assert (none.code, "eval-harness run" in none.err) == (2, True)
+
+
+def test_structures_differ_by_path_without_what_is_allowed(tmp_path: Path) -> None:
+    answer = {"id": 7, "user": {"name": "Ada", "age": 35}, "tags": ["a", "c"], "seen": "today"}
+    expected = {"user": {"age": 36, "city": "London"}, "tags": ["a", "b"]}
+    write(tmp_path, agent_py=f"def answer(question):\n    return {answer!r}\n")
+    case = {"id": "ada", "input": "Who?", "expected": {"structural_match": expected}}
+    write(tmp_path, suite_yaml=json.dumps({"name": "people", "target": "agent.py:answer", "test_cases": [case]}))
+    wanted = ["$.user.age: 36 → 35", '$.user.city: missing, expected "London"', '$.tags[1]: "b" → "c"']
+    for done in (drive(tmp_path, "run", "suite.yaml"), drive(tmp_path, "show", "latest", "ada")):
+        for line in wanted:
+            assert line in done.out
+        assert "$.seen" not in done.out
+        assert "$.id" not in done.out

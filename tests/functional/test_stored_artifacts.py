@@ -251,7 +251,7 @@ def test_a_scorer_that_raises_counts_as_0_and_is_reported(tmp_path: Path) -> Non
     assert "score       0 %" in alone.out
     refused = drive(tmp_path, "run", "dataset.json", "--scorer", "scorers.py:count")
     assert refused.code == 2
-    assert "scorers.py:count is neither a function nor has it a method score" in refused.err
+    assert "scorers.py:count is neither a function nor an object with a method score" in refused.err
 
 
 @pytest.mark.parametrize("required", [False, True])

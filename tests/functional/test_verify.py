@@ -220,7 +220,7 @@ def test_flags_of_tables_are_said_to_do_nothing_on_a_report(project: Path) -> No
     ("name", "text", "hint"),
     [
         ("empty.csv", "a,b\n1,2\n", "model,pass^1,pass^2,tasks"),
-        ("other.json", "{}", "show RUN --json > report.json"),
+        ("other.json", "{}", "eval-harness report RUN -o FILE.json"),
         ("junit.xml", "<testsuites/>", "a report must be JSON"),
     ],
 )
@@ -281,6 +281,24 @@ def test_only_a_report_from_before_there_was_a_figure_may_lack_it(project: Path,
     assert ("an earlier version did not report yet (by_difficulty, difficulty)" in done.out) == is_earlier
     assert ("cases.peru.difficulty" in done.out) != is_earlier
     assert ("summary.by_difficulty.hard.total" in done.out) != is_earlier
+
+
+@pytest.mark.parametrize("is_earlier", [True, False])
+def test_a_smallest_drop_is_checked_unless_an_earlier_version_named_it_in_its_own_way(
+    project: Path, is_earlier: bool
+) -> None:
+    drive(project, "baseline", drive_run(project, "-o", "report.json").run_name)
+    name = drive_run(project, "-o", "report.json", "--baseline", "default").run_name
+    assert "AGREES" in drive(project, "verify", name).out
+    with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
+        [body] = connection.execute("SELECT report FROM runs WHERE name = ?", (name,)).fetchone()
+        report = json.loads(unpack(body))
+        report["comparison"]["differences"]["pass_rate"].update(detectable=0.123)
+        report["metadata"]["format"] = 1 if is_earlier else 2
+        connection.execute("UPDATE runs SET report = ? WHERE name = ?", (json.dumps(report).encode(), name))
+    done = drive(project, "verify", name)
+    assert done.code == (0 if is_earlier else 1), done.both
+    assert ("comparison.differences.pass_rate.detectable" in done.out) != is_earlier
 
 
 def test_cases_that_are_gone_are_reported_as_not_checked(project: Path) -> None:

@@ -87,7 +87,7 @@ BELIEVED = {
     "comparison_rule": r"comparison\.(alpha|power|margin|tolerance)",
     "baseline_run": r"comparison\.(old|before\.\*)\..*",
     "baseline_trials": (
-        r"comparison\.(critical|differences\.\w+)\.(p|p_better|method|n_trials_old|detectable|lacking|seed)"
+        r"comparison\.(critical|differences\.\w+)\.(p|p_better|method|n_trials_old|detectable(_from|_unknown)?|lacking|seed)"
         r"|comparison\.differences\.(latency|cost)\.(old|value|low|high|upper_bound|n_cases|n_trials_new)"
         r"|comparison\.differences\.(latency|cost)\.interval_(method|formula)"
         r"|comparison\.(cases\.\*\.q|flip_alarm)"

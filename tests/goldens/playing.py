@@ -82,6 +82,7 @@ class Plain:
 
     RULES = (
         (re.compile(r"\beval-\d{8}-\d{6}-"), "eval-YYYYMMDD-HHMMSS-"),
+        (re.compile(r"/run-\d{6}\."), "/run-HHMMSS."),
         (re.compile(r"\(whole run [^)]*\)"), "(whole run …)"),
         # The verdict's line: how long the run took.
         (re.compile(r"^([A-Z]+ {3,}\d.*? {3})[\d.,]+ (?:ms|s|min|h)(?= {3})", re.MULTILINE), r"\1…"),

@@ -74,6 +74,10 @@ SCENES = (
         plan sums --json --effect 10
         run suite.yaml --target agent.py:after --baseline default -j 1
         verify @2
+        trend sums
+        trend sums --target agent.py:after --limit 1 -o trend.md
+        > trend.md
+        advise suite.yaml --goal reliable
         """,
     ),
     Scene("example-changed-json", "examples/changed", "run suite.yaml --target agent.py:after --json --limit 8"),
@@ -88,6 +92,21 @@ SCENES = (
         run suite.json --json --only boiling-point --only last-of-the-list -o junit.xml
         > junit.xml
         run suite.json --target oracle
+        """,
+    ),
+    Scene(
+        "example-prompts",
+        "examples/prompts",
+        """
+        validate .
+        list-suites
+        run suite.yaml --dry-run
+        run suite.yaml
+        run suite.yaml --target small --json
+        show @1 refund-for-a-crash
+        regressions tickets --baseline-variant 'short · small'
+        run suite.yaml --target oracle
+        run suite.yaml --failed
         """,
     ),
     Scene(
@@ -409,6 +428,16 @@ SCENES = (
     Scene(
         "help",
         OWN,
-        "--help\n--version\nrun --help\nresume --help\nregrade --help\ncompare --help\ngate --help\nselftest --help",
+        """
+        --help
+        --version
+        run --help
+        phase --help
+        resume --help
+        regrade --help
+        compare --help
+        gate --help
+        selftest --help
+        """,
     ),
 )

@@ -37,12 +37,20 @@ def test_plug_ins_that_are_installed_change_no_golden(tmp_path: Path) -> None:
     assert json.loads(steady.out) != {}
 
 
-def test_the_schema_of_suite_files_is_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "golden"),
+    [
+        (("schema",), "schema.txt"),
+        (("schema", "--report"), "report-schema.txt"),
+        (("schema", "--comparison"), "comparison-schema.txt"),
+    ],
+)
+def test_a_schema_is_as_it_was(words: tuple[str, ...], golden: str, tmp_path: Path) -> None:
     """A line for each definition: long, but a diff names what changed."""
-    done = drive(tmp_path, "schema", command=steady_command())
+    done = drive(tmp_path, *words, command=steady_command())
     code, out, err = done.code, done.out, done.err
     assert (code, err) == (0, "")
     schema = json.loads(out)
     definitions = schema.pop("$defs")
     lines = [json.dumps(schema), *(f"{name}: {json.dumps(definitions[name])}" for name in sorted(definitions))]
-    compare(HERE / "schema.txt", "\n".join(lines) + "\n")
+    compare(HERE / golden, "\n".join(lines) + "\n")

@@ -98,6 +98,29 @@ SCENES = (
         """,
     ),
     Scene(
+        "formats",
+        OWN,
+        """
+        report @6
+        report @6 --no-details
+        report @6 --format json
+        report @6 --format junit
+        report @6 --format csv
+        report @6 --format jsonl
+        report @6 --format terminal
+        report @10 @8
+        report @14 @15
+        report @14 @15 --format junit
+        report gated-report.json
+        report default --no-details --format json
+        export @11 --what grades
+        export @12 --format json --no-details
+        compare @4 @6 -q -o difference.md -o difference.json
+        > difference.md
+        > difference.json
+        """,
+    ),
+    Scene(
         "resumed",
         OWN,
         """

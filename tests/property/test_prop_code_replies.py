@@ -88,7 +88,7 @@ def test_a_right_result_does_not_excuse_a_limit_that_was_passed(ended: Ended) ->
     "said", [[{"passed": True}], [{"token": "", "passed": True, "reason": ""}], [{"passed": True}] * 2]
 )
 def test_a_verdict_needs_the_token(said: Sequence[Any]) -> None:
-    assert "disturbed the protocol" in graded(TESTS, READY + _joined(said), "exited").reason
+    assert "interfered with its runner" in graded(TESTS, READY + _joined(said), "exited").reason
 
 
 def _joined(said: Sequence[Any]) -> bytes:

@@ -47,6 +47,17 @@ def test_a_score_is_a_share_and_full_only_for_a_pass(expected: Any, actual: Any)
     assert grade.passed == (grade.score == 1.0) == (not comparison.differences)
 
 
+@given(JSON, JSON, PATHS, PATHS, st.booleans())
+def test_the_answer_that_is_shown_as_expected_passes(
+    expected: Any, actual: Any, ignored: list[str], free: list[str], is_open: bool
+) -> None:
+    plain = without_placeholders(expected)
+    options: dict[str, Any] = {"ignore_fields": ignored, "ignore_values": free, "allow_additional_fields": is_open}
+    comparison = compared(plain, actual, **options)
+    if comparison.wrong:
+        assert not compared(plain, comparison.compared_values["expected"], **options).wrong
+
+
 @given(JSON, JSON)
 def test_equal_json_matches_and_unequal_lists_of_plain_values_do_not(expected: Any, actual: Any) -> None:
     plain, other = [without_placeholders(expected)], [without_placeholders(actual)]

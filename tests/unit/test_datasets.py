@@ -464,7 +464,7 @@ def test_a_dataset_is_written_and_read_in_either_spelling() -> None:
     assert load_dataset(documented) == load_dataset(in_python) == dataset
     twice = validate_dataset({**DATASET, "workflow_name": "w"})
     assert [str(issue) for issue in twice.errors] == [
-        "workflow_name: is written twice, in two spellings; keep one of them"
+        "workflow_name: is given twice, in two spellings; keep one of them"
     ]
 
 

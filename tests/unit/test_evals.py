@@ -95,7 +95,7 @@ def test_the_metrics_of_the_document() -> None:
         (lambda: regex_grader("x", {}), "pattern: is missing"),
         (lambda: regex_grader("x", {"pattern": "("}), "pattern: is not a regular expression"),
         (lambda: regex_grader("x", {"pattern": "a", "flags": ["i"]}), "flags[0]: 'i' is not allowed"),
-        (lambda: regex_grader("x", ["a"]), "the configuration of a grader is a mapping"),
+        (lambda: regex_grader("x", ["a"]), "the configuration of a grader must be a mapping"),
         (lambda: exact_match_grader("x", "x", {"case_sensitve": False}), "did you mean 'case_sensitive'?"),
         (lambda: function_output_grader("x", {**FUNCTION, "test_cases": []}), "test_cases: must not be empty"),
         (lambda: function_output_grader("x", {"test_cases": [{"expected": 1}]}), "function_name: is missing"),

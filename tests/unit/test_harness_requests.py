@@ -239,7 +239,7 @@ class TestGate:
 
     def test_without_any_gate(self, harness: Harness, suite: Suite) -> None:
         run = harness.run(suite, "echo")
-        with pytest.raises(UsageError, match="has no gate, and the command line names none"):
+        with pytest.raises(UsageError, match="has no gate, and none was given"):
             harness.gate(run.name)
 
 
@@ -301,7 +301,7 @@ class TestVerify:
 def test_runs_and_suites_are_named_by_texts(given: Any) -> None:
     with Harness.open(":memory:") as harness:
         for call in (harness.load_run, harness.baseline):
-            with pytest.raises(UsageError, match="a run is named by its id or name, got"):
+            with pytest.raises(UsageError, match="name a run by its id or its name, not"):
                 call(given)
-    with pytest.raises(UsageError, match="a suite file is named by its path, got"):
+    with pytest.raises(UsageError, match="name a suite file by its path, not"):
         load_suite(given)

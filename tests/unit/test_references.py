@@ -64,8 +64,8 @@ def test_a_module_reference(tmp_path: Path, modules: UserModules) -> None:
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("agent.py:answr", "unknown function of agent.py 'answr'. Did you mean 'answer'?"),
-        ("agent.py:answer.deeper", "unknown function of agent.py 'deeper'."),
+        ("agent.py:answr", "unknown function 'answr' in agent.py. Did you mean 'answer'?"),
+        ("agent.py:answer.deeper", "unknown function 'deeper' in agent.py."),
         ("missing.py:answer", "no file"),
         ("folder.py:answer", "no file"),
         ("./agent.txt:answer", "{root}/agent.txt is not a Python file"),

@@ -120,7 +120,7 @@ def test_criteria_are_statements(criteria: Any) -> None:
 @pytest.mark.parametrize("response", [None, 5, ["Ada"]])
 def test_a_response_is_a_text(response: Any) -> None:
     llm = HonestLlm()
-    with pytest.raises(UsageError, match="the response is a text"):
+    with pytest.raises(UsageError, match="the response must be text"):
         asyncio.run(Judge(llm).check_relevance(response, ["is kind"]))
     assert not llm.requests
 

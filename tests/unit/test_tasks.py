@@ -19,6 +19,7 @@ from evalharness.tasks import (
     ExpectedFile,
     check_regression,
     detect_regressions,
+    evaluate_retrieval,
     get_suite,
     list_baselines,
     list_suites,
@@ -88,12 +89,12 @@ def test_one_pattern_alone_is_taken_as_a_whole() -> None:
 
 @pytest.mark.parametrize("patterns", [[1], [None, "x"], [["x"]], 5, {"x": 1}, b"x", {"x"}])
 def test_patterns_that_are_not_texts_are_a_usage_error(patterns: Any) -> None:
-    with pytest.raises(UsageError, match="expected patterns are a text or a list of texts, got"):
+    with pytest.raises(UsageError, match="expected patterns must be a text or a list of texts, not"):
         score_response("x", patterns)
 
 
 def test_an_output_that_is_not_text_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="the output is a text, got 5"):
+    with pytest.raises(UsageError, match="the output must be text, not 5"):
         score_response(5, ["x"])  # type: ignore[arg-type]
 
 
@@ -117,6 +118,59 @@ def test_no_output_is_an_empty_one_and_a_file_need_not_be_named() -> None:
     found, lacks = score_file_content("text"), score_file_content("text", "needle")
     assert (found.check, found.expected) == ("file_exists", "")
     assert lacks.expected == "contains needle"
+
+
+def test_the_expected_document_at_rank_3_of_3_is_no_hit_at_1() -> None:
+    """In the original, the rank does not matter: it would be a hit with an MRR of 1."""
+    found = evaluate_retrieval("Which port?", ["intro", "install", "ports"], "ports")
+    assert found.model_dump(by_alias=True) == {
+        "query": "Which port?",
+        "retrievedCount": 3,
+        "k": None,
+        "hitAt1": False,
+        "hitAtK": True,
+        "recall": 1.0,
+        "precisionAtK": 1 / 3,
+        "mrr": 1 / 3,
+        "ndcg": 0.5,
+        "ranks": {"ports": 3},
+    }
+
+
+def test_documents_may_be_mappings_and_be_worth_more_or_less() -> None:
+    hits = [{"id": 1, "body": "It uses\n8080."}, {"id": 2, "body": "A service."}]
+    graded = evaluate_retrieval("Which port?", hits, {"2": 3, "7": 1}, k=2)
+    assert (graded.hit_at_1, graded.hit_at_k, graded.recall, graded.precision_at_k) == (False, True, 0.5, 0.5)
+    assert graded.ndcg == pytest.approx(3 / math.log2(3) / (3 + 1 / math.log2(3)))
+    assert evaluate_retrieval("Which port?", hits, "uses 8080", match="contains").hit_at_1
+    assert evaluate_retrieval("Which port?", hits, "A service.", field="body").ranks == {"A service.": 2}
+
+
+def test_without_an_expected_document_there_is_nothing_to_measure() -> None:
+    found = evaluate_retrieval("Which port?", ["intro"])
+    assert (found.retrieved_count, found.hit_at_1, found.recall, found.mrr) == (1, None, None, None)
+    nothing = evaluate_retrieval("Which port?", None, ["ports"])
+    assert (nothing.retrieved_count, nothing.hit_at_1, nothing.recall, nothing.ndcg) == (0, False, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("query", "retrieved", "expected", "options", "problem"),
+    [
+        ("", ["a"], "a", {}, "the query must be text that is not empty"),
+        (None, ["a"], "a", {}, "the query must be text that is not empty"),
+        ("?", "a", "a", {}, "the retrieved documents must be a list, best first, not 'a'"),
+        ("?", ["a"], [], {}, "expected is empty; list at least one document"),
+        ("?", ["a"], {"a": -1}, {}, "expected must have gains above 0; the gain of 'a' is -1"),
+        ("?", ["a"], "a", {"k": 0}, "k must be a whole number of at least 1"),
+        ("?", ["a"], "a", {"k": True}, "k must be a whole number of at least 1"),
+        ("?", ["a"], "a", {"match": "fuzzy"}, "match must be one of exact, contains"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_usage_error(
+    query: Any, retrieved: Any, expected: Any, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(UsageError, match=problem):
+        evaluate_retrieval(query, retrieved, expected, **options)
 
 
 def test_a_suite_reads_what_its_file_may_contain() -> None:
@@ -351,7 +405,7 @@ def test_what_is_not_a_number_is_not_a_score(scores: Any) -> None:
 
 @pytest.mark.parametrize("given", [{"run_id": None}, {"run_id": 5}, {"run_id": "x", "name": None}])
 def test_a_baseline_of_nothing_is_refused(tmp_path: Path, given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="got"):
+    with pytest.raises(UsageError, match=r"name .*, not "):
         set_baseline(**given, store=str(tmp_path / "store.db"))
 
 
@@ -365,7 +419,7 @@ def test_a_suite_may_be_a_mapping(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("suite", "problem"),
-    [({"name": "chores"}, "this mapping is not a task suite: tasks: "), (3, "a suite is .*, got 3")],
+    [({"name": "chores"}, "this mapping is not a task suite: tasks: "), (3, "a suite must be .*, not 3")],
 )
 def test_what_is_no_suite_is_refused(tmp_path: Path, suite: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
@@ -374,5 +428,5 @@ def test_what_is_no_suite_is_refused(tmp_path: Path, suite: Any, problem: str) -
 
 @pytest.mark.parametrize("given", [(3,), ("text", 4), (None, "text", 5)])
 def test_a_file_is_scored_by_texts(given: Any) -> None:
-    with pytest.raises(UsageError, match="are texts, got"):
+    with pytest.raises(UsageError, match="must be texts, not"):
         score_file_content(*given)

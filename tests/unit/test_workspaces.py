@@ -42,8 +42,8 @@ def test_files_are_found_in_the_suites_folder_from_wherever_they_are_named(tmp_p
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("../outside.txt", "the file ../outside.txt lies outside the suite's folder"),
-        ("link.txt", "the file link.txt lies outside the suite's folder"),
+        ("../outside.txt", "the file ../outside.txt is outside the suite's folder"),
+        ("link.txt", "the file link.txt is outside the suite's folder"),
         ("gone.txt", "there is no file gone.txt in the suite's folder"),
         (".", "there is no file . in the suite's folder"),
         ("circle", "there is no file circle"),

@@ -145,9 +145,9 @@ async def _calibrate(
             notes=tuple(_notes(services, budget, given_up)),
         )
     except SpendCapReached as error:
-        text = f"the spend cap was reached before the judge was through: {error.message}"
+        text = f"the spend cap was reached before the judge had finished: {error.message}"
         kept = "" if services.judge_cache is None else f"; {say(finding('calibration.in_cache'))}"
-        raise SpendCapReached(text, hint=f"give it a higher cap{kept}") from None
+        raise SpendCapReached(text, hint=f"raise the cap{kept}") from None
     finally:
         await close_services(services)
 

@@ -62,7 +62,7 @@ async def capture_cases(context: Context, request: CaptureRequest) -> CapturedFi
         output = trial.last.transcript.output
         if request.comparison == "numeric" and isinstance(output, str):
             raise UsageError(
-                f"{case.id} answered with a text, which has no numbers to compare", hint=Hint("hint.compare_exact")
+                f"{case.id} answered with text, which has no numbers to compare", hint=Hint("hint.compare_exact")
             )
         warnings += [*_useless(run, case, trial), *_doubts(case, trials, output)]
         captured.append(Captured(_moved_case(case, run, request.output), output, run.finished_at or run.created_at))
@@ -165,7 +165,7 @@ def _moved_target(target: TargetSpec, run: Run, output: Path) -> TargetSpec:
     """Found from the new file's folder: both may lie elsewhere on another machine, but not apart."""
     found_in = Path(run.root, target.root).resolve()
     prefix = Path(os.path.relpath(found_in, output.absolute().parent.resolve())).as_posix()
-    return rebased_target(target.model_copy(update={"root": ""}), prefix)
+    return rebased_target(target.model_copy(update={"root": "", "prompt": None}), prefix)
 
 
 def _suite(run: Run, output: Path) -> Suite:
@@ -175,6 +175,7 @@ def _suite(run: Run, output: Path) -> Suite:
         name=f"{stem}-regression" if suite.name in (stem, f"{stem}-regression") else stem,
         description=f"Answers of run {run.name} that must stay as they are.",
         target=_moved_target(run.target, run, output) if run.target.function is None else None,
+        prompts=() if run.target.prompt is None else (run.target.prompt,),
         targets={name: _moved_target(spec, run, output) for name, spec in suite.targets.items()},
         vars={name: value for name, value in run.lock.variables.items() if value is not None},
         secrets=suite.secrets,

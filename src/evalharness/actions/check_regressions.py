@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from typing import Any, Literal
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.case_result import earlier_cases
 from evalharness.domain.comparison import (
-    ORDER,
     THRESHOLD,
-    Comparison,
-    ComparisonVerdict,
     Regressions,
     TaskChange,
     task_changes,
@@ -24,22 +20,20 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.report import worst
 from evalharness.domain.stored import RunLink
 from evalharness.engine.comparing.pairs import pair_cases
-from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.steps.apply_gate import whole
 from evalharness.steps.compare_reports import (
+    BROKE,
     Gated,
     compare_reports,
-    comparison_exit_code,
+    judge_comparisons,
+    lost_case_notes,
     with_gates,
     with_lost_cases,
 )
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_runs import find_outline
-from evalharness.steps.find_suites import find_suite
-
-BROKE = 3
-"""The exit code of a run that broke."""
+from evalharness.steps.find_suites import suite_name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class RegressionRequest:
 
 async def check_regressions(context: Context, request: RegressionRequest) -> Regressions:
     store, today = context.store, context.today
-    suite_name = _suite_name(request.suite, store)
+    suite_name = suite_name_of(request.suite, store)
     old, new, notes = _chosen(request, suite_name, store)
     gated = with_gates(new, store)
     refused = _refused(old, gated, today)
@@ -74,7 +68,7 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
             with_lost_cases(comparison, *run, request.rule, store)
             for comparison, run in zip(comparisons, comparable, strict=True)
         ]
-        verdict, codes = _by_comparisons(comparisons, comparable, request.inconclusive)
+        verdict, codes = judge_comparisons(comparisons, comparable, request.inconclusive)
     else:
         verdict, codes = ("REGRESSION", [1]) if any(task.degraded for task in tasks) else ("NO REGRESSION", [0])
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
@@ -87,30 +81,12 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
         notes=(
             *notes,
             *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values()),
-            *_lost(comparisons),
+            *lost_case_notes(comparisons),
         ),
         comparisons=tuple(comparisons),
         threshold=threshold,
         tasks=tuple(tasks),
     )
-
-
-def _by_comparisons(
-    comparisons: list[Comparison], new: list[Gated], inconclusive: Literal["pass", "fail"] | None
-) -> tuple[ComparisonVerdict, list[int]]:
-    """The worst verdict, and the exit code of each; without any, nothing is known."""
-    found = [comparison.verdict for comparison in comparisons]
-    codes = [
-        comparison_exit_code(comparison, inconclusive or gate.inconclusive)
-        for comparison, (_, gate) in zip(comparisons, new, strict=True)
-    ]
-    return next((verdict for verdict in ORDER if verdict in found), "INCONCLUSIVE"), codes
-
-
-def _lost(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
-    for each in comparisons:
-        if each.flips is not None and (each.flips.cases or each.flips.excused):
-            yield flips_check(each, each.flips).text
 
 
 def _refused(old: FoundReport, new: list[Gated], today: date) -> dict[str, str]:
@@ -135,16 +111,6 @@ def _tasks(old: FoundReport, new: FoundReport, threshold: float, left_out: Conta
     return task_changes(before, now, threshold, new.report.metadata.variant)
 
 
-def _suite_name(named: str, store: Store) -> str:
-    """A file says what its suite is called; any other name is one that runs of the store have."""
-    known = store.suite_names()
-    if named in known or not Path(named).exists():
-        if named not in known:
-            raise UnknownName("suite or file", named, known)
-        return named
-    return find_suite(store, named).name
-
-
 def _chosen(
     request: RegressionRequest, suite_name: str, store: Store
 ) -> tuple[FoundReport, list[FoundReport], list[Finding]]:
@@ -162,7 +128,7 @@ def _chosen(
     together = _newest_together(links)
     if not together:
         raise UsageError(
-            f"no run of {suite_name} has been finished since {_baseline_label(old)}",
+            f"no run of {suite_name} has finished since {_baseline_label(old)}",
             hint=Hint("hint.which_run", suite=suite_name),
         )
     return old, _finished(together, store), _left_out(together)

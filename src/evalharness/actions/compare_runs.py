@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalharness.contracts.context import Context
-from evalharness.domain.comparison import Comparison
+from evalharness.domain.comparison import THRESHOLD, Comparison, Regressions
 from evalharness.domain.report import worst
 from evalharness.domain.reported_run import ReportedComparison
-from evalharness.errors import HarnessError
 from evalharness.steps.apply_gate import whole
-from evalharness.steps.compare_reports import compare_reports, comparison_exit_code, with_gates, with_lost_cases
+from evalharness.steps.compare_reports import (
+    BROKE,
+    compare_reports,
+    judge_comparisons,
+    lost_case_notes,
+    with_gates,
+    with_lost_cases,
+)
 from evalharness.steps.find_reports import find_reports
 from evalharness.steps.report_runs import reported_comparisons
 
@@ -35,13 +41,20 @@ async def report_comparisons(context: Context, comparisons: Sequence[Comparison]
 
 async def judge_runs(
     context: Context, references: Sequence[str], asked: Mapping[str, Any], suite_name: str | None = None
-) -> tuple[list[Comparison], int]:
-    """The same, with the exit code that a check for regressions would end with."""
+) -> Regressions:
+    """The same, with what a check for regressions would say of them; `tasks` is left empty."""
     store = context.store
     first, *others = find_reports(references, store, suite_name)
     new = with_gates((other.alone for other in others), store)
     compared = compare_reports(whole(first), new, asked, store, context.today)
     judged = [with_lost_cases(each, *run, asked, store) for each, run in zip(compared, new, strict=True)]
-    codes = [comparison_exit_code(each, gate.inconclusive) for each, (_, gate) in zip(judged, new, strict=True)]
-    broken = [HarnessError.exit_code for found, _ in new if found.report.is_broken]
-    return judged, worst([*codes, *broken])
+    verdict, codes = judge_comparisons(judged, new)
+    broken = [BROKE for found, _ in new if found.report.is_broken]
+    return Regressions(
+        suite_name=new[0][0].report.metadata.suite_name,
+        verdict="INVALID" if broken else verdict,
+        exit_code=worst([*codes, *broken]),
+        notes=tuple(lost_case_notes(judged)),
+        comparisons=tuple(judged),
+        threshold=THRESHOLD,
+    )

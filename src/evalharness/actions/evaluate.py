@@ -49,7 +49,9 @@ async def evaluate_suite(context: Context, asked: Evaluation, execution: Executi
         else:
             prepared = await plan_runs(running, [file], request)
             if len(prepared) > 1:
-                raise UsageError("the suite has several variants", hint="pass one of them to evaluate() as target")
+                several = "prompts" if len(file.suite.prompts) > 1 else "variants"
+                hint = "keep one of them" if several == "prompts" else "pass one of them to evaluate() as target"
+                raise UsageError(f"the suite has several {several}", hint=hint)
             [ended] = await start_runs(running, prepared, execution)
     return ended.model_copy(update={"trials": tuple(context.store.trials(ended.id))})
 

@@ -40,11 +40,11 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
     suite = with_gate(suite, overrides, path.parent, store)
     if suite.gate is None:
         what = (
-            "a report file is not judged again by its own gate"
+            "the gate in a report file is not applied again"
             if is_file
             else f"run {report.metadata.run_name} has no gate"
         )
-        raise UsageError(f"{what}, and the command line names none", hint=Hint("hint.ask_for_gate"))
+        raise UsageError(f"{what}, and none was given", hint=Hint("hint.ask_for_gate"))
     if report.exit_code in (130, 3) or not may_be_gated(report.verdict, report.summary):
         return reported(report)
     check_question(suite.gate, report, store)

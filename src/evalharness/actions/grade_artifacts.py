@@ -103,7 +103,7 @@ async def grade_artifacts(
         selection=replace(selection, ids=frozenset(trials)),
         notes=(*_lacking(without), *_left_out(file, dataset, suite, homes), *_in_every_run(file, suite, homes)),
     )
-    graded = replace(dataset, suite=suite.model_copy(update={"variants": homes.variants}))
+    graded = replace(dataset, suite=suite.model_copy(update={"variants": homes.variants, "prompts": ()}))
     return await run_suites(context, replace(request, suites=(graded,)), execution)
 
 

@@ -46,7 +46,7 @@ class Imported:
 async def import_suite(context: Context, request: ImportRequest) -> Imported:
     """Raises InvalidFile with every problem of the file."""
     if request.name is not None and not 0 < len(request.name) <= 500:
-        raise UsageError("the name of a suite has 1 to 500 characters")
+        raise UsageError("the name of a suite must have 1 to 500 characters")
     if request.mapping or request.preset or (not request.format_name and _is_usual_table(request.path)):
         suite, problems = _from_table(request)
     else:

@@ -49,4 +49,4 @@ def _listed(file: LoadedFile, where: str) -> ListedSuite:
     target = suite.target.label if suite.target else ""
     categories = ", ".join(sorted({case.category for case in suite.cases} - {""}))
     listed = ListedSuite(suite.name, where, len(suite.cases), suite.trials, target, categories, str(file.path))
-    return listed._replace(description=suite.description)
+    return listed._replace(description=suite.description, variants=suite.variant_count)

@@ -175,6 +175,7 @@ def _prepare(
         lock=lock,
         options=options,
         regrade_of=old.id,
+        regrade_of_name=old.name,
     )
     spec = replace(spec, keeps_verdicts=keeps_verdicts)
     return _Prepared(run, spec, parts, budget, old=old, left_out=matched.left_out)
@@ -203,6 +204,8 @@ def _lock(old: Run, matched: Matched, used: UsedVariables, planned: Iterable[Pla
         content, was = old.lock.cases[case.id].case, before[case.id]
         if (case.reference, case.metadata) != (was.reference, was.metadata):
             content = digest([content, case.reference, case.metadata])
+        if case.vars != was.vars:
+            content = digest([content, case.own_values])
         cases[case.id] = CaseLock(case=content, graders=plan.graders_digest())
     update = {"harness_version": VERSION, "cases": cases, "variables": {**old.lock.variables, **used.locked}}
     return old.lock.model_copy(update=update)

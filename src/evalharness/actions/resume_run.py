@@ -104,7 +104,7 @@ def _refuse_unfinished(store: Store, regrade: Run) -> None:
     if sum(1 for _ in store.outcomes(regrade.id)) < regrade.planned_trials:
         raise CannotResume(
             f"run {regrade.name} is an unfinished regrade, so there is nothing to run",
-            hint=Hint("hint.resume_then_regrade", run=regrade.regrade_of),
+            hint=Hint("hint.resume_then_regrade", run=regrade.regraded_run),
         )
 
 

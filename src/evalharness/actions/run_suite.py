@@ -26,6 +26,7 @@ from evalharness.engine.running.budget import RunBudget
 from evalharness.errors import Hint, NothingFailed, NothingSelected, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
 from evalharness.steps.apply_gate import check_gate, with_gate
+from evalharness.steps.check_notifications import with_notified
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
@@ -136,6 +137,7 @@ def _announce(context: Context, files: Sequence[LoadedFile], request: RunRequest
         _needs_sandbox(suite, request.targets) for suite in suites
     )
     noticed = [replace(file, problems=_of_what_is_run(file, request, context.store)) for file in files]
+    noticed = [with_notified(file, context.settings) for file in noticed]
     execution.watcher.begun(noticed, context.store.redactor, is_unprotected=is_unprotected)
 
 
@@ -263,12 +265,15 @@ def _judge_without_work(suite: Suite, judge: str) -> Iterator[Finding]:
 
 def _label(written: str) -> str:
     """What a target is called that was asked for so; a file that describes one is called as it was written."""
-    return written if Path(written).suffix in (".yaml", ".yml", ".json") else TargetSpec.model_validate(written).label
+    spec = TargetSpec.model_validate(written)
+    is_file = spec.kind == written and Path(written).suffix in (".yaml", ".yml", ".json")
+    return written if is_file else spec.label
 
 
 def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: Variables) -> Origin:
     named = [target for target in request.targets if isinstance(target, str)]
-    chosen = named if len(named) == 1 else [target for target in named if _label(target) == variant.name]
+    own = variant.target.label if variant.target and variant.target.prompt else variant.name
+    chosen = named if len(named) == 1 else [target for target in named if _label(target) == own]
     known = {name.lower(): value for name, value in variables.public().items()}
     suite = "" if file.format == PYTHON else str(file.path)
     if file.suite is not None and file.suite.name in request.suites:
@@ -278,6 +283,9 @@ def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: 
         format_name=request.format_name or "",
         target=chosen[0] if chosen else "",
         trials=request.trials,
+        timeout_s=request.timeout_s,
+        seed=request.seed,
+        fail_under=request.gate.fail_under,
         baseline=request.gate.baseline or "",
         variables={name: value for name, value in request.variables.items() if known.get(name.lower()) == value},
     )

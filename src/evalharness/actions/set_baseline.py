@@ -211,4 +211,4 @@ def _check_name(name: str, store: Store) -> None:
         run = store.outline(name)
     except UnknownName:
         return
-    raise UsageError(f"'{name}' cannot be the name of a baseline: it is that of run {run.id}")
+    raise UsageError(f"'{name}' cannot be the name of a baseline: run {run.id} has this name")

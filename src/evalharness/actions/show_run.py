@@ -13,7 +13,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
-from evalharness.engine.planning.planned_cases import filled_case
+from evalharness.engine.planning.planned_cases import asked_case
 from evalharness.errors import UnknownName
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import case_histories, measured_trials, with_report
@@ -64,24 +64,23 @@ async def show_cases(context: Context, run: Run, names: Sequence[str]) -> list[S
 
 
 async def show_failed_cases(context: Context, run: Run) -> list[ShownCase]:
-    """Those that failed, ended in error, or passed in some trials only."""
+    """Those with a failed trial, even if others are pending, or with an error and not passed."""
     tallies = measured_trials(context.store, run).tallies
     return _shown(context, run, [case for case in run.suite.cases if _is_failed(run, tallies[case.id])], tallies)
 
 
 def _is_failed(run: Run, tally: CaseTally) -> bool:
-    is_flaky = 0 < tally.counts["passed"] < tally.graded
-    return is_flaky or tally.state(run.suite.case_threshold) in ("failed", "error")
+    is_passed = tally.state(run.suite.case_threshold) == "passed"
+    return tally.counts["failed"] > 0 or (tally.counts["error"] > 0 and not is_passed)
 
 
 def _shown(context: Context, run: Run, cases: Iterable[Case], tallies: Mapping[str, CaseTally]) -> list[ShownCase]:
     histories = case_histories(context.store, run)
-    public = {name: value for name, value in run.lock.variables.items() if value is not None}
     return [
         ShownCase(
-            case=(filled := filled_case(case, run.suite, public)),
+            case=(asked := asked_case(run, case)),
             state=tallies[case.id].state(run.suite.case_threshold),
-            graders=run.suite.graders_for(filled),
+            graders=run.suite.graders_for(asked),
             trials=tuple(context.store.trials(run.id, case.id)),
             history=histories[case.id],
         )

@@ -10,6 +10,7 @@ from evalharness.contracts.context import Context
 from evalharness.domain.suite import LoadedFile
 from evalharness.formats.native import schema
 from evalharness.formats.suite_files import survey_paths
+from evalharness.steps.check_notifications import with_notified
 from evalharness.steps.check_targets import with_checked_targets
 
 
@@ -19,7 +20,18 @@ async def validate_suites(
     format_name: str | None = None,
 ) -> list[LoadedFile]:
     """Every file with all its problems, also those that were passed over. Nothing is imported or started."""
-    return [with_checked_targets(file, context.settings) for file in survey_paths(paths, format_name)]
+    settings = context.settings
+    found = [_as_phase(file) for file in survey_paths(paths, format_name)]
+    return [with_notified(with_checked_targets(file, settings), settings) for file in found]
+
+
+def _as_phase(file: LoadedFile) -> LoadedFile:
+    """A file that is no suite may still be a phase."""
+    if file.format or not file.path.is_file():
+        return file
+    from evalharness.formats.eval_harness.phases import recognised_phase  # here: most files are suites
+
+    return recognised_phase(file.path) or file
 
 
 async def suite_schema(context: Context) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 from evalharness.cli.references import RUN
+from evalharness.reports.json_text import json_text
 
 _FLAGS = {"list": (), "rm": ("suite",), "add": ("name", "output"), "set": ("name", "output")}
 
@@ -79,7 +79,7 @@ def _check_usage(verb: str, names: Sequence[str], flags: dict[str, Any]) -> None
 
 def _list(known: Sequence[Any], flags: dict[str, Any]) -> int:
     if flags["as_json"]:
-        print(json.dumps({"baselines": [asdict(each) for each in known]}, ensure_ascii=False, indent=1))
+        print(json_text({"baselines": [asdict(each) for each in known]}))
     elif known:
         _print_table([row for each in known for row in _rows(each)])
     else:
@@ -112,7 +112,7 @@ def _tell(baseline: Any, text: str, flags: dict[str, Any], more: Mapping[str, An
     from evalharness.reports.wording import harmless
 
     if flags["as_json"]:
-        print(json.dumps({"baseline": asdict(baseline) | dict(more or {})}, ensure_ascii=False, indent=1))
+        print(json_text({"baseline": asdict(baseline) | dict(more or {})}))
     else:
         print(harmless(text))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -20,10 +19,12 @@ from evalharness.cli.flags import (
     store_option,
     var_option,
 )
+from evalharness.cli.references import SUITE
+from evalharness.reports.json_text import json_text
 
 
 @click.command("calibrate", cls=Command)
-@click.argument("suite")
+@click.argument("suite", type=SUITE)
 @option("--examples", is_flag=True, help="Let judges score the examples in their rubrics.  [default without --attacks]")
 @option("--attacks", is_flag=True, help="Measure how often known tricks make a judge pass a wrong answer.")
 @judge_options
@@ -58,7 +59,7 @@ def command(suite: str, **flags: Any) -> int:
         calibration, redactor = harness.call(calibrate_judge, request, lambda found: _print(say(found)))
     redact = redactor.redact
     if flags["as_json"]:
-        print(redact(json.dumps({"calibration": with_texts(calibration)}, ensure_ascii=False, indent=1)))
+        print(json_text({"calibration": with_texts(calibration)}, redact))
     else:
         CalibrationReport(screen_on(sys.stdout, redact)).show(calibration)
     return calibration.exit_code

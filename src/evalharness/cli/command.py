@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from evalharness.cli.references import RunReference
+from evalharness.cli.references import RunReference, file_names
 
 SELECTION, EXECUTION, GRADING, GATE, OUTPUT, GENERAL = "Selection", "Execution", "Grading", "Gate", "Output", "General"
 HEADINGS = (SELECTION, EXECUTION, GRADING, GATE, OUTPUT, GENERAL)
@@ -46,6 +47,11 @@ class Option(click.Option):
     def __init__(self, *names: Any, heading: str = GENERAL, **settings: Any) -> None:
         super().__init__(*names, **settings)
         self.heading = heading
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Files and folders, where the help says FILE or DIR."""
+        kind = {"FILE": "file", "DIR": "dir"}.get(self.metavar or "")
+        return super().shell_complete(ctx, incomplete) or (file_names(incomplete, kind) if kind else [])
 
 
 class Command(click.Command):

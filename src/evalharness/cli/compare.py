@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,11 +22,12 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.references import RUN
+from evalharness.errors import UsageError
 
 
 @click.command("compare", cls=Command)
-@click.argument("old", metavar="A", type=RUN)
-@click.argument("new", nargs=-1, required=True, metavar="B...", type=RUN)
+@click.argument("old", required=False, metavar="A", type=RUN)
+@click.argument("new", nargs=-1, metavar="B...", type=RUN)
 @option(
     "--suite", metavar="S", heading=SELECTION, help="Suite of the baselines, if several suites have one of this name."
 )
@@ -35,7 +38,7 @@ from evalharness.cli.references import RUN
 @json_option
 @verbosity_options
 @debug_option
-def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
+def command(old: str | None, new: tuple[str, ...], **flags: Any) -> int:
     """Compare A (old) with B (new), case by case; differences are new − old. Several Bs are each compared with A.
 
     A and B are runs, baselines or JSON report files. B's gate sets the rule and the quarantine; flags override it.
@@ -43,34 +46,53 @@ def command(old: str, new: tuple[str, ...], **flags: Any) -> int:
     """
     from evalharness.cli.process import without_collecting
 
+    if old is None or not new:
+        compared = "with what" if old else "what"
+        raise UsageError(
+            f"compare {compared}? Name two runs, the old one first",
+            hint="the last run with the one before it: eval-harness compare -2 -1; list runs: eval-harness runs",
+        )
     with without_collecting():
         return _compare([old, *new], flags)
 
 
 def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
     from evalharness.actions.compare_runs import compare_runs, judge_runs
+    from evalharness.cli.github import github_step
     from evalharness.cli.stdout import command_name, screen_on
     from evalharness.harness import Harness
 
-    code = 0
+    code, judged, files = 0, None, list[Path]()
     with Harness.open(flags["store"], to_read=True) as harness:
         if flags["fail"]:
-            comparisons, code = harness.call(judge_runs, references, rule_overrides(flags), flags["suite"])
+            judged = harness.call(judge_runs, references, rule_overrides(flags), flags["suite"])
+            comparisons, code = list(judged.comparisons), judged.exit_code
         else:
             comparisons = harness.call(compare_runs, references, rule_overrides(flags), flags["suite"])
         redact = harness.redact
+        if flags["fail"] and (step := github_step(harness, flags)):
+            step.show_comparisons(comparisons, code)
         if flags["as_json"] or flags["outputs"]:
             from evalharness.actions.compare_runs import report_comparisons
+            from evalharness.cli.written_files import write_all
             from evalharness.domain.reported_run import Presentation
             from evalharness.reports.report_files import print_comparisons, write_comparisons  # slow to load
 
             compared = harness.call(report_comparisons, comparisons)
             presentation = Presentation(redact, command_name(), flags["store"])
-            write_comparisons(flags["outputs"], compared, presentation)
+            writes = [partial(write_comparisons, [path], compared, presentation) for path in flags["outputs"]]
+            code, files = write_all(code, writes, redact)
         if flags["as_json"]:
             print_comparisons("json", compared, sys.stdout, presentation)
         else:
+            from evalharness.cli.written_files import say_written
             from evalharness.reports.terminal.comparison import ComparisonReport
+            from evalharness.reports.terminal.regressions import RegressionsReport
 
-            ComparisonReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show_all(comparisons)
+            screen = screen_on(sys.stdout, redact)
+            if judged is not None:
+                RegressionsReport(screen, flags["store"], flags["verbosity"]).show(judged)
+            else:
+                ComparisonReport(screen, flags["store"], flags["verbosity"]).show_all(comparisons)
+            say_written(files if flags["verbosity"] >= 0 else (), screen)
     return code

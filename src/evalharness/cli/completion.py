@@ -9,6 +9,16 @@ from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option
 from evalharness.cli.process import PROGRAM
 
+IMPROVED = {
+    "zsh": {  # a .zshrc that never asked for completion has no `compdef`
+        "    compdef _": "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i }\n    compdef _",
+    },
+    "fish": {  # descriptions contain commas
+        'string split ","': 'string split --max 1 ","',
+    },
+}
+"""What click's scripts get wrong, and the correction."""
+
 
 @click.command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="bash|zsh|fish")
@@ -25,5 +35,8 @@ def command(shell: str) -> int:
 
     kind = get_completion_class(shell)
     assert kind is not None, "click knows these three"
-    print(kind(cli, {}, PROGRAM, COMPLETION_VARIABLE).source())
+    script = kind(cli, {}, PROGRAM, COMPLETION_VARIABLE).source()
+    for written, better in IMPROVED.get(shell, {}).items():
+        script = script.replace(written, better)
+    print(script)
     return 0

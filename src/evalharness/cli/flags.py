@@ -31,13 +31,13 @@ class _Line(click.types.StringParamType):
 def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     """`click.option` with its variable: --max-concurrency is EVALHARNESS_MAX_CONCURRENCY; --no-… has none.
 
-    `heading` is where `--help` lists it.
+    `heading` is where `--help` lists it. `envvar` is for a flag that means something else in another command.
     """
     if settings.get("multiple"):
         settings.setdefault("type", _Line())
     flags = [name.removeprefix("--").partition("/")[0] for name in names if name.startswith("--")]
-    variables = ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags]
-    return click.option(*names, cls=Option, envvar=variables, show_envvar=False, **settings)
+    settings.setdefault("envvar", ["EVALHARNESS_" + flag.replace("-", "_").upper() for flag in flags])
+    return click.option(*names, cls=Option, show_envvar=False, **settings)
 
 
 def _group(*flags: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -115,7 +115,12 @@ def _json_files(_context: click.Context, _option: click.Parameter, paths: tuple[
     return check_documents(paths)
 
 
-def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any]:
+def as_written(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """For a command that checks its files itself, once it knows their format."""
+    return paths
+
+
+def output_to(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any]:
     return click.option(
         "-o",
         "--output",
@@ -131,17 +136,17 @@ def _output(variable: str, callback: Any, help_text: str) -> Callable[[Any], Any
     )
 
 
-_ENDINGS = ".json, .xml (JUnit) or an extension that a plug-in adds."
-_COMPARISON_ENDINGS = ".json or an extension that a plug-in adds."
-output_option = _output("EVALHARNESS_OUTPUT", _report_files, f"Also write the report to FILE: {_ENDINGS}")
+_ENDINGS = ".html, .md, .json, .xml (JUnit), .csv, .jsonl or an extension that a plug-in adds."
+_COMPARISON_ENDINGS = ".html, .md, .json or an extension that a plug-in adds."
+output_option = output_to("EVALHARNESS_OUTPUT", _report_files, f"Also write the report to FILE: {_ENDINGS}")
 # Variables of their own: with that of `run` these commands would write over its report.
-gate_output_option = _output(
+gate_output_option = output_to(
     "EVALHARNESS_GATE_OUTPUT", _report_files, f"Write the report with this verdict to FILE: {_ENDINGS}"
 )
-json_output_option = _output(
+json_output_option = output_to(
     "EVALHARNESS_COMPARISON_OUTPUT", _json_files, "Also write what --json prints to FILE (.json)."
 )
-comparison_output_option = _output(
+comparison_output_option = output_to(
     "EVALHARNESS_COMPARISON_OUTPUT", _comparison_files, f"Also write the comparison to FILE: {_COMPARISON_ENDINGS}"
 )
 save_sessions_option = option(
@@ -195,6 +200,18 @@ store_option = option(
 json_option = option(
     "--json", "as_json", is_flag=True, heading=OUTPUT, help="Print one JSON document and nothing else."
 )
+details_option = option(
+    "--no-details", is_flag=True, heading=OUTPUT, help="Leave out outputs, transcripts, evidence and reasons."
+)
+
+
+def format_choice(variable: str, help_text: str, **settings: Any) -> Callable[[Any], Any]:
+    """The format of what is written. It has a variable of its own: other commands have a --format for suite files."""
+    return click.option(
+        "--format", "format_name", cls=Option, envvar=[variable], heading=OUTPUT, help=help_text, **settings
+    )
+
+
 debug_option = option("--debug", is_flag=True, expose_value=False, help="Show stack traces.")
 force_option = option("--force", is_flag=True, heading=OUTPUT, help="Replace the output file if it exists.")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.references import RUN
+from evalharness.reports.json_text import json_text
 
 
 @click.command("gate", cls=Command)
@@ -37,9 +38,12 @@ def command(run: str, **flags: Any) -> int:
     gate decides the exit code, unless the run is INVALID or was interrupted.
     """
     from evalharness.actions.gate_run import gate_run
-    from evalharness.cli.stdout import screen_on
+    from evalharness.cli.github import github_step
+    from evalharness.cli.stdout import command_name, screen_on
+    from evalharness.cli.written_files import say_written, write_all
     from evalharness.harness import Harness
     from evalharness.reports.terminal.gate import GateReport
+    from evalharness.reports.without_details import shows_details, without_details
     from evalharness.reports.words.say import with_texts
 
     if flags["outputs"]:
@@ -50,12 +54,20 @@ def command(run: str, **flags: Any) -> int:
     with Harness.open(flags["store"], to_read=True) as harness:
         reported = harness.call(gate_run, run, gate_overrides(flags))
         report = reported.report
+        code, files = report.exit_code, list[Path]()
+        if step := github_step(harness, flags):
+            step.show_runs([reported])
         if flags["outputs"]:
-            write_reports(flags["outputs"], [reported], Presentation(harness.redact))
+            presentation = Presentation(harness.redact, command_name(), flags["store"])
+            writes = [partial(write_reports, [path], [reported], presentation) for path in flags["outputs"]]
+            code, files = write_all(code, writes, harness.redact)
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
-            shown = with_texts(report, include=kept)
-            print(harness.redact(json.dumps({"gate_report": shown}, ensure_ascii=False, indent=1)))
+            shown = reported if shows_details(reported.run) else without_details(reported)
+            document = {"gate_report": with_texts(shown.report, include=kept)}
+            print(json_text(document, harness.redact))
         else:
-            GateReport(screen_on(sys.stdout, harness.redact), flags["verbosity"]).show(report)
-    return report.exit_code
+            screen = screen_on(sys.stdout, harness.redact)
+            GateReport(screen, flags["verbosity"]).show(report)
+            say_written(files if flags["verbosity"] >= 0 else (), screen)
+    return code

@@ -12,10 +12,11 @@ import click
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, force_option, format_option, option
 from evalharness.cli.numbers import Integer
+from evalharness.cli.references import FILE
 
 
 @click.command("import", cls=Command, short_help="Turn a table, or a suite of another format, into a suite file.")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", type=FILE)
 @option(
     "--map",
     "mapping",

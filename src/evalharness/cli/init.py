@@ -9,10 +9,11 @@ import click
 
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, option
+from evalharness.cli.references import FOLDER
 
 
 @click.command("init", cls=Command)
-@click.argument("folder", required=False, default=".", metavar="[DIR]")
+@click.argument("folder", required=False, default=".", metavar="[DIR]", type=FOLDER)
 @option(
     "--template",
     type=click.Choice(["function", "command", "http", "chat", "agent", "judge"]),
@@ -35,6 +36,5 @@ def command(folder: str, template: str) -> int:
     for name in result.kept:
         print(f"kept   {result.folder / name} (exists)")
     enter = "" if folder == "." else f"cd {shlex.quote(folder)} && "
-    serve = "{ python3 server.py & } && " if template == "http" else ""
-    print(f"next   {enter}{serve}{command_name()} run suite.yaml")
+    print(f"next   {enter}{command_name()} run suite.yaml")
     return 0

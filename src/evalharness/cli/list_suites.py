@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -11,10 +10,12 @@ import click
 
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option
+from evalharness.cli.references import FOLDER
+from evalharness.reports.json_text import json_text
 
 
 @click.command("list-suites", cls=Command)
-@click.argument("folder", required=False, default=".", metavar="[DIR]")
+@click.argument("folder", required=False, default=".", metavar="[DIR]", type=FOLDER)
 @option(
     "--register", is_flag=True, help="Register the suites found in DIR in the store, so that `run NAME` finds them."
 )
@@ -33,7 +34,7 @@ def command(folder: str, register: bool, store: str | None, as_json: bool) -> in
         listed = harness.call(list_suites, Path(folder), register=register)
     if as_json:
         rows = [suite._asdict() for suite in listed.suites]
-        print(json.dumps({"suites": rows, "registered": listed.registered}, ensure_ascii=False, indent=1))
+        print(json_text({"suites": rows, "registered": listed.registered}))
     else:
         SuitesReport(screen_on(sys.stdout)).show(listed.suites)
     for warning in listed.warnings:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import click
 from evalharness.cli.process import (
     PROGRAM,
     close_stdout,
+    disarm_workflow_commands,
     end_output,
     export_dotenv,
     let_readers_leave,
@@ -24,6 +24,7 @@ from evalharness.cli.process import (
     speak_utf8,
 )
 from evalharness.errors import HarnessError, Hint, closest
+from evalharness.reports.json_text import json_text
 from evalharness.settings import Settings
 from evalharness.version import VERSION
 
@@ -39,9 +40,11 @@ class LazyCommand(NamedTuple):
 
 COMMANDS = {
     "init": LazyCommand("init", "Create a small working project: a suite and a toy agent."),
-    "validate": LazyCommand("validate", "Check suite files and report every problem at once."),
+    "validate": LazyCommand("validate", "Check suite and phase files and report every problem at once."),
     "selftest": LazyCommand("selftest", "Check a suite: right answers must pass, wrong ones must fail."),
+    "advise": LazyCommand("advise", "Say which graders, metric and gate fit a suite.", only_prints=True),
     "run": LazyCommand("run", "Run suites and print a verdict with error bars.", keeps=True),
+    "phase": LazyCommand("phase", "Run the evals of a phase file and write its completion report.", keeps=True),
     "resume": LazyCommand("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
     "regrade": LazyCommand("regrade", "Grade stored answers again, without running the target.", keeps=True),
     "calibrate": LazyCommand(
@@ -51,6 +54,8 @@ COMMANDS = {
     "plan": LazyCommand("plan", "Estimate how many cases and trials it takes to detect a drop.", only_prints=True),
     "runs": LazyCommand("runs", "List stored runs; `runs rm RUN` removes one.", only_prints=True),
     "show": LazyCommand("show", "Show a run, or everything about one of its cases.", only_prints=True),
+    "report": LazyCommand("report", "Write a report of stored runs: HTML, Markdown, JSON, …", only_prints=True),
+    "export": LazyCommand("export", "Write trials or grades as data: CSV, JSONL or JSON.", only_prints=True),
     "baseline": LazyCommand(
         "baseline", "Choose the run that later runs are compared with: set, add, list, rm.", only_prints=True
     ),
@@ -58,13 +63,14 @@ COMMANDS = {
     "regressions": LazyCommand(
         "regressions", "Check whether a suite got worse than its baseline (exit code 1).", only_prints=True
     ),
+    "trend": LazyCommand("trend", "Show how the runs of a suite went over time.", only_prints=True),
     "verify": LazyCommand("verify", "Recalculate and check a report, or a table of pass^k.", only_prints=True),
     "list-suites": LazyCommand(
         "list_suites", "List suites: those in a folder, registered and ready-made ones.", only_prints=True
     ),
     "import": LazyCommand("import_file", "Turn a table or a suite of another format into a suite file."),
     "capture": LazyCommand("capture", "Turn a run's answers into regression evals."),
-    "schema": LazyCommand("schema", "Print the JSON Schema of suite files, for editors.", only_prints=True),
+    "schema": LazyCommand("schema", "Print the JSON Schema of suite files or of reports.", only_prints=True),
     "cache": LazyCommand("cache", "Show how many judge verdicts are cached; `cache clear` removes them."),
     "store": LazyCommand("store", "Remove old runs: `store prune --older-than 30d`."),
     "completion": LazyCommand("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
@@ -84,6 +90,14 @@ class LazyGroup(click.Group):
             return None
         command = importlib.import_module(f"evalharness.cli.{COMMANDS[name].module}").command
         return command if isinstance(command, click.Command) else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Commands with the words of `--help`; click would import all of them for that."""
+        from click.shell_completion import CompletionItem  # here: only for a shell that completes
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=each.help) for name, each in COMMANDS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -119,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(shell_complete(cli, {}, PROGRAM, COMPLETION_VARIABLE, instruction))
     if words and words[0] in COMMANDS and COMMANDS[words[0]].only_prints:
         let_readers_leave()
+    if Settings.read().is_github_actions:
+        disarm_workflow_commands()
     code = run_command(words)
     try:
         sys.stdout.flush()
@@ -187,7 +203,10 @@ def _usage_words(error: click.ClickException) -> str:
         asked = f" Did you mean '{guess}'?" if guess else ""
         return f"unknown option '{error.option_name}'.{asked}"
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return f"{_name(error.param, error.ctx)} is missing"
+        wanted = (
+            "" if error.ctx is None or isinstance(error.param, click.Option) else f"; write: {_usage_line(error.ctx)}"
+        )
+        return f"{_name(error.param, error.ctx)} is missing{wanted}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, error.ctx)}: {_unlike_a_sentence(error.message)}"
     return _unlike_a_sentence(error.format_message())
@@ -198,6 +217,12 @@ def _name(param: click.Parameter, context: click.Context | None) -> str:
     if isinstance(param, click.Option):
         return next((name for name in param.opts if name.startswith("--")), param.opts[0])
     return param.make_metavar(context or click.Context(cli))
+
+
+def _usage_line(context: click.Context) -> str:
+    """`eval-harness gate RUN`."""
+    pieces = context.command.collect_usage_pieces(context)
+    return " ".join([context.command_path, *(piece for piece in pieces if piece != "[OPTIONS]")])
 
 
 def _unlike_a_sentence(text: str) -> str:
@@ -215,7 +240,7 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
     if _asked("json", words):
         listed = [problem_fields(problem) for problem in problems]
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
-        print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
+        print(json_text(document, redact))
         return code
     lines = [*map(say, without_repeats(problems)), f"error: {message}", *([f"  {hint}"] if hint else [])]
     if sys.stderr.isatty():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -11,11 +10,13 @@ import click
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option, verbosity_options
 from evalharness.cli.numbers import Integer, Number, Points
+from evalharness.cli.references import SUITE
 from evalharness.domain.bounds import ALPHA, LEAST_ALPHA, POWER
+from evalharness.reports.json_text import json_text
 
 
 @click.command("plan", cls=Command)
-@click.argument("suite")
+@click.argument("suite", type=SUITE)
 @option(
     "--effect",
     type=Points(),
@@ -74,7 +75,7 @@ def command(suite: str, store: str | None, as_json: bool, **asked: Any) -> int:
     with Harness.open(store, to_read=True) as harness:
         plan = harness.call(plan_trials, request)
     if as_json:
-        print(json.dumps({"plan": with_texts(plan)}, ensure_ascii=False, indent=1))
+        print(json_text({"plan": with_texts(plan)}))
     else:
         PlanReport(screen_on(sys.stdout), asked["verbosity"]).show(plan)
     return 0

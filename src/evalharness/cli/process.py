@@ -13,12 +13,13 @@ import io
 import os
 import select
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO, cast
 
 from evalharness.errors import TargetFailed
 from evalharness.settings import Settings, read_dotenv
@@ -53,8 +54,9 @@ def export(values: Mapping[str, str]) -> None:
 class SignalGuard:
     """Ends runs by signals. It hears of runs like any watcher, and passes on what it hears."""
 
-    def __init__(self, stop: Any) -> None:
+    def __init__(self, stop: Any, *, hides_printed: bool = False) -> None:
         self.stop = stop
+        self._hides_printed = hides_printed
         self.watcher: Any = None
         self._loop: Any = None
         self._beat: Any = None
@@ -65,7 +67,7 @@ class SignalGuard:
 
     def run_started(self, run: Any, finished_before: int) -> None:
         self.watcher.run_started(run, finished_before)
-        keep_printed()  # a progress bar may have put streams of its own there
+        keep_printed(is_hidden=self._hides_printed)  # a progress bar may have put streams of its own there
         limits = [run.suite.timeout_seconds_for(case) for case in run.suite.cases]
         if run.regrade_of or signal.getitimer(signal.ITIMER_REAL)[0] > 0:
             return  # a timer that somebody else has set (a test runner's, say) is left alone
@@ -113,18 +115,36 @@ class SignalGuard:
 
 
 class _KeptStream:
-    """A stream of this process: what a trial prints on it is also kept with the trial."""
+    """A stream of this process: what a trial prints on it is kept with the trial, and shown unless `is_hidden`.
 
-    def __init__(self, name: str, stream: Any, kept_in: Any) -> None:
+    It is shown without what a terminal would obey. Progress bars go back to the start of their line, and may.
+    """
+
+    def __init__(
+        self, name: str, stream: Any, kept_in: Any, harmless: Callable[[str], str], *, is_hidden: bool
+    ) -> None:
         self._name = name
         self._stream = stream
         self._kept_in = kept_in
+        self._harmless = harmless
+        self._is_hidden = is_hidden
 
     def write(self, text: str) -> int:
         printed = self._kept_in.get()
+        if printed is None:
+            return int(self._stream.write(text))
+        printed.add(self._name, text, self._pass_on)
+        return len(text)
+
+    def _pass_on(self, text: str) -> None:
+        if not self._is_hidden:
+            self._stream.write("\r".join(map(self._harmless, text.split("\r"))))
+
+    def flush(self) -> None:
+        printed = self._kept_in.get()
         if printed is not None:
-            printed.add(self._name, text)
-        return int(self._stream.write(text))
+            printed.flush(self._name)
+        self._stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
@@ -135,20 +155,21 @@ class _KeptStream:
         return getattr(self._stream, name)
 
 
-def keep_printed() -> None:
+def keep_printed(*, is_hidden: bool) -> None:
     """Put such streams on top of whatever `sys.stdout` and `sys.stderr` are."""
     from evalharness.domain.printed import PRINTED  # here: `--help` need not pay for it
+    from evalharness.reports.wording import harmless
 
     if not isinstance(sys.stdout, _KeptStream):
-        sys.stdout = _KeptStream("stdout", sys.stdout, PRINTED)
+        sys.stdout = _KeptStream("stdout", sys.stdout, PRINTED, harmless, is_hidden=is_hidden)
     if not isinstance(sys.stderr, _KeptStream):
-        sys.stderr = _KeptStream("stderr", sys.stderr, PRINTED)
+        sys.stderr = _KeptStream("stderr", sys.stderr, PRINTED, harmless, is_hidden=is_hidden)
 
 
 @contextmanager
-def _printing_kept() -> Iterator[None]:
+def _printing_kept(*, is_hidden: bool) -> Iterator[None]:
     former = sys.stdout, sys.stderr
-    keep_printed()
+    keep_printed(is_hidden=is_hidden)
     try:
         yield
     finally:
@@ -156,13 +177,13 @@ def _printing_kept() -> Iterator[None]:
 
 
 @contextmanager
-def signals_handled(stop: Any) -> Iterator[SignalGuard]:
-    """While runs are under way."""
-    guard = SignalGuard(stop)
+def signals_handled(stop: Any, *, hides_printed: bool = False) -> Iterator[SignalGuard]:
+    """While runs are under way. What targets print may be kept without being shown."""
+    guard = SignalGuard(stop, hides_printed=hides_printed)
     numbers = [number for number in ENDING if number != signal.SIGHUP or not _outlives_terminal()]
     former = {number: signal.signal(number, guard.on_signal) for number in numbers}
     try:
-        with _exits_guarded(), _collecting_less(), orphans_adopted(), _printing_kept():
+        with _exits_guarded(), _collecting_less(), orphans_adopted(), _printing_kept(is_hidden=hides_printed):
             yield guard
     finally:
         guard.rest()
@@ -303,7 +324,7 @@ def reserved_stdout() -> Iterator[TextIO]:
     try:
         with ExitStack() as undo:
             undo.callback(_give_back_stdout, real)
-            yield stream
+            yield _disarmed(stream)
             stream.flush()
             undo.pop_all()
     finally:
@@ -346,6 +367,52 @@ class _Leavable(io.FileIO):
         except BrokenPipeError:
             close_stdout()
             return super().write(data)
+
+
+def disarm_workflow_commands() -> None:
+    """GitHub Actions acts on what is printed; it does not see what goes into a file."""
+    from evalharness.reports.workflow_commands import DisarmedStream  # here: only when it is needed
+
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            setattr(sys, name, DisarmedStream(getattr(sys, name)))
+
+
+class StoppedCommands:
+    """Keeps GitHub Actions from obeying anything that is printed meanwhile, also by programs that a target starts: what
+    they write does not pass through streams of this process. Nobody can guess the token that ends it.
+    """
+
+    def __init__(self) -> None:
+        self._token = ""
+
+    def start(self) -> None:
+        if not Settings.read().is_github_actions or stat.S_ISREG(os.fstat(2).st_mode):
+            return
+        import secrets  # here: only when it is needed
+
+        self._token = secrets.token_hex(16)
+        self._write(f"::stop-commands::{self._token}\n")
+
+    def stop(self) -> None:
+        token, self._token = self._token, ""
+        if token:
+            self._write(f"\n::{token}::\n")  # somebody may have left an unfinished line
+
+    def _write(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # a target may have closed what is not its own
+            sys.stderr.flush()
+        with suppress(OSError):
+            os.write(2, line.encode())
+
+
+def _disarmed(stream: TextIO) -> TextIO:
+    """A stream of our own, as sys.stdout is."""
+    if not Settings.read().is_github_actions or stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        return stream
+    from evalharness.reports.workflow_commands import DisarmedStream
+
+    return cast(TextIO, DisarmedStream(stream))
 
 
 def close_stdout() -> None:

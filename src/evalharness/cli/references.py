@@ -18,20 +18,22 @@ class RunReference(click.types.StringParamType):
         """Whether an option may be given without it."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Newest first, then baselines."""
+        """Newest first, then baselines; what is none of them may become the name of a report file."""
         del param
         from evalharness.actions.set_baseline import list_baselines  # here and below: `--help` need not pay for it
         from evalharness.errors import HarnessError
         from evalharness.harness import Harness
 
-        known = [("latest", "the newest run")]
+        known: list[tuple[str, str]] = []
         try:
             with Harness.open(ctx.params.get("store"), to_read=True) as harness:
                 known += [(line.name, line.suite_name) for line in harness.runs(MOST_RUNS)]
                 known += [(each.name, f"baseline of {each.suite_name}") for each in harness.call(list_baselines)]
-        except HarnessError:  # a store that cannot be read completes nothing
-            return []
-        return [CompletionItem(name, help=about) for name, about in known if name.startswith(incomplete)]
+        except HarnessError:  # a store that cannot be read has no runs
+            known = []
+        known = [("latest", "the newest run"), *known] if known else []
+        found = [CompletionItem(name, help=about) for name, about in known if name.startswith(incomplete)]
+        return found or file_names(incomplete)
 
 
 class SuiteReference(click.types.StringParamType):
@@ -51,8 +53,28 @@ class SuiteReference(click.types.StringParamType):
             names = []
         if matching := [CompletionItem(name) for name in names if incomplete and name.startswith(incomplete)]:
             return matching
-        return [CompletionItem(incomplete, type="file")]
+        return file_names(incomplete)
+
+
+class FileName(click.types.StringParamType):
+    """A file, or a folder: nothing is checked here."""
+
+    name = "file"
+
+    def __init__(self, kind: str = "file") -> None:
+        self._kind = kind
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        del ctx, param
+        return file_names(incomplete, self._kind)
+
+
+def file_names(incomplete: str, kind: str = "file") -> list[CompletionItem]:
+    """The shell completes these itself. It must be all that is offered: some shells offer nothing else then."""
+    return [CompletionItem(incomplete, type=kind)]
 
 
 RUN = RunReference()
 SUITE = SuiteReference()
+FILE = FileName()
+FOLDER = FileName("dir")

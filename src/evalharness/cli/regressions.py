@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,13 +22,22 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.numbers import Number
+from evalharness.cli.references import RUN, SUITE
+from evalharness.reports.json_text import json_text
 
 
 @click.command("regressions", cls=Command)
-@click.argument("suite", metavar="SUITE")
-@option("--baseline", metavar="B", help="A baseline's name, a run, or a JSON report.  [default: the suite's newest]")
+@click.argument("suite", metavar="SUITE", type=SUITE)
+@option(
+    "--baseline",
+    type=RUN,
+    metavar="B",
+    help="A baseline's name, a run, or a JSON report.  [default: the suite's newest]",
+)
 @option("--baseline-variant", metavar="V", help="Compare the other variants of the newest run with this one instead.")
-@option("--run", metavar="R", help="The run to check.  [default: the newest finished one, with all its variants]")
+@option(
+    "--run", type=RUN, metavar="R", help="The run to check.  [default: the newest finished one, with all its variants]"
+)
 @rule_options
 @option(
     "--inconclusive",
@@ -53,6 +63,7 @@ def command(suite: str, **flags: Any) -> int:
     with --inconclusive fail; 3 the run broke, so nothing is known.
     """
     from evalharness.actions.check_regressions import RegressionRequest, check_regressions
+    from evalharness.cli.github import github_step
     from evalharness.harness import Harness
 
     if flags["threshold"] is not None and flags["inconclusive"] is not None:
@@ -68,21 +79,28 @@ def command(suite: str, **flags: Any) -> int:
     )
     with Harness.open(flags["store"], to_read=True) as harness:
         found = harness.call(check_regressions, request)
-        redact = harness.redact
+        redact, code, files = harness.redact, int(found.exit_code), list[Path]()
+        if step := github_step(harness, flags):
+            step.show_regressions(found)
         if flags["as_json"] or flags["outputs"]:
             from evalharness.reports.words.say import with_texts
 
             data = with_texts(found, by_alias=True)
-            document = redact(json.dumps({"regressions": data}, ensure_ascii=False, indent=1))
+            document = json_text({"regressions": data}, redact)
         if flags["outputs"]:
+            from evalharness.cli.written_files import write_all
             from evalharness.reports.report_files import write_documents  # slow to load: only for a file
 
-            write_documents(flags["outputs"], document)
+            writes = [partial(write_documents, [path], document) for path in flags["outputs"]]
+            code, files = write_all(code, writes, redact)
         if flags["as_json"]:
             print(document)
         else:
             from evalharness.cli.stdout import screen_on
+            from evalharness.cli.written_files import say_written
             from evalharness.reports.terminal.regressions import RegressionsReport
 
-            RegressionsReport(screen_on(sys.stdout, redact), flags["store"], flags["verbosity"]).show(found)
-    return int(found.exit_code)
+            screen = screen_on(sys.stdout, redact)
+            RegressionsReport(screen, flags["store"], flags["verbosity"]).show(found)
+            say_written(files if flags["verbosity"] >= 0 else (), screen)
+    return code

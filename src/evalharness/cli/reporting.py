@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from evalharness.cli.process import DivertedOutput, reserved_stdout, signals_handled
+from evalharness.cli.github import github_step
+from evalharness.cli.process import DivertedOutput, StoppedCommands, reserved_stdout, signals_handled
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
+from evalharness.cli.written_files import WIDTH, Written, from_here, say_written, write_all
 from evalharness.domain.case import session_file
+from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.problem import without_repeats
 from evalharness.domain.report import worst
@@ -22,7 +25,9 @@ from evalharness.domain.run import PlannedRun, Run
 from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
 from evalharness.harness import Execution, Harness, StopSignal
+from evalharness.reports.json_text import json_text
 from evalharness.reports.report_files import print_report, write_reports
+from evalharness.reports.report_folders import foreign_link, write_folder
 from evalharness.reports.terminal.progress import PlainProgress
 from evalharness.reports.terminal.screen import Screen
 from evalharness.reports.terminal.selftest import why
@@ -40,8 +45,10 @@ class Announcer:
     def __init__(self) -> None:
         self.progress: Any = None
         self.diverted: Any = None
+        self.stopped = StoppedCommands()
         self._redactor: Any = None
         self._announced: set[str] = set()
+        self._started: set[str] = set()
 
     def redact(self, text: str) -> str:
         """What is shown is redacted as what is stored is; which secrets there are is known once files are read."""
@@ -61,7 +68,12 @@ class Announcer:
         """Whether progress has named it already."""
         return run.id in self._announced
 
+    def has_started(self, run: Run) -> bool:
+        """Whether something was done for it: `resume` may also print an old verdict again."""
+        return run.id in self._started
+
     def run_started(self, run: Run, finished_before: int) -> None:
+        self._started.add(run.id)
         if self.progress is not None:
             self._announced.add(run.id)
             self.progress.run_started(run, finished_before)
@@ -81,6 +93,7 @@ class Announcer:
         if self.diverted is not None:
             self.diverted.stop()
             self.progress.stop()
+        self.stopped.stop()
 
 
 class RunCommand:
@@ -126,24 +139,37 @@ class RunCommand:
             if self._flags["as_json"] and note.severity == "warning":
                 print(harmless(f"warning: {self.redact(say(note))}"), file=sys.stderr)
 
+    def finish(self) -> TextIO:
+        """No run is under way any more; returns where results are printed."""
+        self._announcer.finish()
+        return self._stream
+
+    def has_announced(self, runs: Iterable[Run]) -> bool:
+        return all(map(self._announcer.has_announced, runs))
+
     def report(self, runs: Sequence[Run], harness: Harness) -> int:
         """Everything that was asked for; returns the exit code."""
         flags, redact = self._flags, self._announcer.redact
-        self._announcer.finish()
+        self.finish()
         reported = [harness.reported(run) for run in runs if run.report]
         presentation = Presentation(
             redact,
             command_name(),
             flags["store"],
             is_live(self._stream),
-            with_header=not all(map(self._announcer.has_announced, runs)),
+            with_header=not self.has_announced(runs),
             verbosity=flags["verbosity"],
         )
+        if step := github_step(harness, flags, self._stream, redact):
+            step.show_runs(reported)
         try:
             print_report("json" if flags["as_json"] else "terminal", reported, self._stream, presentation)
             self._stream.flush()
         finally:  # files are for others than those who read the screen
-            code = self._write_files(reported, presentation)
+            code, files = self._write_files(reported, presentation)
+        if not flags["as_json"] and flags["verbosity"] >= 0:
+            width = len(f"{reported[0].report.verdict}   ") if len(reported) == 1 else WIDTH
+            say_written(files, screen_on(self._stream, redact), width)
         if flags["save_sessions"]:
             from evalharness.actions.save_sessions import save_runs  # slow to load: only for those who want it
 
@@ -152,18 +178,56 @@ class RunCommand:
             _print_saved(saved, screen_on(shown_on, redact))
         elif not flags["as_json"] and flags["verbosity"] >= 0:
             _print_diagnosed(filter(_repeats_sessions, runs), harness, screen_on(self._stream, redact))
+        self._stream.flush()
+        self._notify([run for run in runs if run.report and self._announcer.has_started(run)], harness)
         return code
 
-    def _write_files(self, reported: Sequence[ReportedRun], presentation: Presentation) -> int:
-        """Returns the exit code of the runs. A file that cannot be written never hides that a case failed."""
+    def _notify(self, runs: Sequence[Run], harness: Harness) -> None:
+        """At last, as it may take its time; Ctrl-C ends it. The exit code is what it was."""
+        if self.execution.stop.is_sent or not any(
+            run.suite.notify or harness.context.settings.notifies for run in runs
+        ):
+            return
+        from evalharness.actions.notify_of_runs import notify_of_runs  # slow to load: only for those who want it
+
+        print_notify_warnings(
+            lambda: harness.call(notify_of_runs, runs, self._flags["variables"], self._flags["env"]),
+            self.execution.stop,
+            self.redact,
+        )
+
+    def _write_files(self, reported: Sequence[ReportedRun], presentation: Presentation) -> Written:
+        """What was asked for by flags, and what suites ask for; with the exit code of the runs."""
         code = worst([each.report.exit_code for each in reported])
-        try:
-            write_reports(self._flags["outputs"], reported, presentation)
-        except OSError as error:
-            if code != 1:
-                raise
-            print(harmless(f"error: {error.filename}: {error.strerror}"), file=sys.stderr)
-        return code
+        writes: list[Callable[[], Iterable[Path]]] = [
+            partial(write_reports, [path], reported, presentation) for path in self._flags["outputs"]
+        ]
+        writes += [partial(write_folder, each, presentation) for each in reported]
+        warn_of_links(reported, presentation.redact)
+        return write_all(code, writes, presentation.redact)
+
+
+def warn_of_links(reported: Iterable[ReportedRun], redact: Callable[[str], str]) -> None:
+    for link in dict.fromkeys(filter(None, map(foreign_link, reported))):
+        warning = f"warning: {from_here(link)} links to {link.readlink()}, so it does not show the newest reports"
+        print(harmless(redact(warning)), file=sys.stderr)
+
+
+def print_notify_warnings(
+    notify: Callable[[], Sequence[Finding]], stop: StopSignal, redact: Callable[[str], str]
+) -> None:
+    """Notify, until Ctrl-C; whatever comes of it is a warning at most."""
+
+    def give_up(_at_once: bool) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        with stop.heard_by(give_up):
+            warnings = [say(found) for found in notify()]
+    except KeyboardInterrupt:
+        warnings = ["interrupted before everybody was notified"]
+    for warning in warnings:
+        print(harmless(redact(f"warning: {warning}")), file=sys.stderr)
 
 
 @contextmanager
@@ -175,9 +239,11 @@ def running(flags: Mapping[str, Any]) -> Iterator[RunCommand]:
         make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is reported before anything is run
     announcer = Announcer()
     stop = StopSignal()
-    with reserved_stdout() as stream, signals_handled(stop) as guard, _terminal(stream, flags) as shown_on:
+    handled = signals_handled(stop, hides_printed=flags["verbosity"] < 0)
+    with reserved_stdout() as stream, handled as guard, _terminal(stream, flags) as shown_on:
         _show_progress(announcer, shown_on, flags)
         guard.watcher = announcer
+        announcer.stopped.start()
         try:
             yield RunCommand(Execution(guard, stop), announcer, stream, flags)
         finally:
@@ -244,7 +310,7 @@ def print_dry_run(planned: Sequence[PlannedRun], announcer: Announcer, *, as_jso
     redact = announcer.redact
     if as_json:
         rows = [plan.model_dump(mode="json") for plan in planned]
-        print(redact(json.dumps({"dry_run": rows}, ensure_ascii=False, indent=1)))
+        print(json_text({"dry_run": rows}, redact))
         return 0
     screen = screen_on(sys.stdout, redact)
     for plan in planned:

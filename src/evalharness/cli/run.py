@@ -35,7 +35,7 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.numbers import Integer, Integers, Number, Points
-from evalharness.cli.references import SUITE, RunReference
+from evalharness.cli.references import SUITE, RunReference, file_names
 from evalharness.errors import NothingFailed, UsageError
 
 STDIN = "-"
@@ -76,6 +76,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     "targets",
     multiple=True,
     metavar="T",
+    shell_complete=lambda _context, _option, incomplete: file_names(incomplete),
     heading=EXECUTION,
     help="What to test: file.py:function, module:function, cmd:COMMAND, a URL, chat:provider/model, "
     "agent:provider/model, oracle, null, echo, or a target file. Repeatable: one run per target, side by side.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -12,6 +11,7 @@ from evalharness.cli.command import Group
 from evalharness.cli.flags import debug_option, json_option, option, store_option
 from evalharness.cli.numbers import Integer
 from evalharness.cli.references import RUN
+from evalharness.reports.json_text import json_text
 
 
 @click.group("runs", cls=Group, invoke_without_command=True)
@@ -35,7 +35,7 @@ def command(context: click.Context, suite: str | None, limit: int, store: str | 
         listed = harness.call(list_runs, limit, suite)
     screen = screen_on(sys.stdout)
     if as_json:
-        print(json.dumps({"runs": [_row(line) for line in listed.lines]}, ensure_ascii=False, indent=1))
+        print(json_text({"runs": [_row(line) for line in listed.lines]}))
     elif listed.lines:
         RunsReport(screen).show(listed.lines, listed.total, listed.now if sys.stdout.isatty() else None)
     else:
@@ -52,6 +52,7 @@ def _row(line: Any) -> dict[str, Any]:
         "variant": line.variant,
         "verdict": line.verdict or None,
         "pass_rate": line.pass_rate.value if line.pass_rate else None,
+        "cases": line.cases,
         "trials": line.planned,
         "states": {**line.counts, **({"pending": line.pending} if line.pending else {})},
         "regrade_of": line.regrade_of,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
@@ -23,12 +22,14 @@ from evalharness.cli.flags import (
     var_option,
 )
 from evalharness.cli.numbers import Integer
+from evalharness.cli.references import SUITE
+from evalharness.reports.json_text import json_text
 
 MOST_REPEATS = 1000
 
 
 @click.command("selftest", cls=Command)
-@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
+@click.argument("suites", nargs=-1, required=True, metavar="SUITE...", type=SUITE)
 @option(
     "--repeat-judges",
     type=Integer(0, MOST_REPEATS),
@@ -82,7 +83,7 @@ def show(result: Any, stream: TextIO, flags: Mapping[str, Any]) -> int:
     if flags["as_json"]:
         tested = [with_texts(each) for each in result.selftests]
         document = {"selftest": tested[0]} if len(tested) == 1 else {"selftests": tested}
-        stream.write(redact(json.dumps(document, ensure_ascii=False, indent=1)) + "\n")
+        stream.write(json_text(document, redact) + "\n")
     else:
         SelftestReport(screen_on(stream, redact), flags["store"]).show(result.selftests)
     stream.flush()

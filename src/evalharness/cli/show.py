@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -11,6 +10,7 @@ import click
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option, verbosity_options
 from evalharness.cli.references import RUN
+from evalharness.reports.json_text import json_text
 
 
 @click.command("show", cls=Command)
@@ -36,7 +36,9 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
         if failed and names:
             raise click.UsageError("give case names or --failed, not both")
         if not failed and not names:
-            presentation = Presentation(str, command_name(), store, is_live(sys.stdout), verbosity=verbosity)
+            presentation = Presentation(
+                str, command_name(), store, is_live(sys.stdout), is_shown=True, verbosity=verbosity
+            )
             print_report("json" if as_json else "terminal", [harness.reported(run)], sys.stdout, presentation)
             return 0
         found = harness.call(show_failed_cases, run) if failed else harness.call(show_cases, run, names)
@@ -47,11 +49,11 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
 def _show_cases(run: Any, found: Any, *, as_json: bool, several: bool) -> None:
     from evalharness.cli.stdout import screen_on
     from evalharness.reports.json_report import case_data
-    from evalharness.reports.terminal.cases import CaseReport
+    from evalharness.reports.terminal.cases import CaseReport, no_failures_text
 
     if as_json:
         documents = [case_data(shown.case, shown.history, shown.trials) for shown in found]
-        print(json.dumps({"cases": documents} if several else documents[0], ensure_ascii=False, indent=1))
+        print(json_text({"cases": documents} if several else documents[0]))
         return
     screen = screen_on(sys.stdout)
     for position, shown in enumerate(found):
@@ -59,4 +61,4 @@ def _show_cases(run: Any, found: Any, *, as_json: bool, several: bool) -> None:
             screen.say()
         CaseReport(screen).show(shown.case, shown.state, shown.graders, shown.trials, shown.history)
     if not found:
-        screen.say(f"every case of {run.name} passed")
+        screen.say(no_failures_text(run.name, run.report.summary))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,19 +11,21 @@ import click
 
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, format_option, json_option
+from evalharness.cli.references import SUITE
 from evalharness.domain.problem import Problem, without_repeats
+from evalharness.reports.json_text import json_text
 
 MAX_NOTES = 20
 WARNED = ("!", "yellow")
 
 
 @click.command("validate", cls=Command)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=SUITE)
 @format_option
 @json_option
 @debug_option
 def command(paths: tuple[str, ...], format_name: str | None, as_json: bool) -> int:
-    """Check suite files, or every suite in a folder. Report all problems at once; import and run nothing."""
+    """Check suite and phase files, or all of them in a folder. Report all problems at once; import and run nothing."""
     from evalharness.actions.validate_suites import validate_suites
     from evalharness.harness import MEMORY, Harness
 
@@ -48,12 +49,13 @@ def _print_json(loaded: Sequence[Any], rest: Sequence[Problem]) -> None:
             "file": str(file.path),
             "format": file.format or None,
             "valid": not any(problem.severity == "error" for problem in file.problems),
+            "variants": file.suite.variant_count if file.suite else None,
             "problems": [problem_fields(problem) for problem in file.problems],
         }
         for file in loaded
     ]
     fields = {"files": files, "passed_over": [problem_fields(problem) for problem in rest]}
-    print(json.dumps(fields, ensure_ascii=False, indent=1))
+    print(json_text(fields))
 
 
 def _show(loaded: Sequence[Any], rest: Sequence[Problem], errors: Sequence[Problem]) -> None:
@@ -67,9 +69,7 @@ def _show(loaded: Sequence[Any], rest: Sequence[Problem], errors: Sequence[Probl
     for file in loaded:
         is_broken = any(problem.severity == "error" for problem in file.problems)
         screen = err if is_broken else out
-        about = (
-            f"   {file.format} suite '{file.suite.name}', {count(len(file.suite.cases), 'case')}" if file.suite else ""
-        )
+        about = f"   {file.format} suite '{file.suite.name}', {_size(file.suite)}" if file.suite else _phase(file.phase)
         mark, colour = MARKS["failed" if is_broken else "passed"] if is_broken or not file.problems else WARNED
         screen.entry([(mark, colour), " "], str(file.path), about)
         for problem in without_repeats(file.problems):
@@ -86,6 +86,22 @@ def _show(loaded: Sequence[Any], rest: Sequence[Problem], errors: Sequence[Probl
     text = f"{count(len(errors), 'problem')} in {count(files, 'file')}"
     err.say()
     err.say(MARKS["failed"], f" {text}{f'; {fine}' if fine else ''}")
+
+
+def _phase(phase: Any) -> str:
+    from evalharness.domain.plain_numbers import count
+
+    if phase is None:
+        return ""
+    named = f"phase '{phase.name}', " if phase.name else "phase, "
+    return f"   {named}{count(len(phase.evals), 'eval')}"
+
+
+def _size(suite: Any) -> str:
+    from evalharness.domain.plain_numbers import count
+
+    cases = count(len(suite.cases), "case")
+    return f"{cases} × {count(suite.variant_count, 'variant')}" if suite.variant_count > 1 else cases
 
 
 def _in_few_lines(passed_over: Sequence[Problem]) -> Iterator[str]:

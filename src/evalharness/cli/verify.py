@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -13,6 +12,7 @@ from evalharness.cli.flags import debug_option, json_option, option, store_optio
 from evalharness.cli.numbers import Integer
 from evalharness.cli.references import RUN
 from evalharness.domain.bounds import MOST_TASKS, MOST_TRIALS
+from evalharness.reports.json_text import json_text
 
 
 def _tasks(_context: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> dict[str, int]:
@@ -65,7 +65,7 @@ def command(what: str, **flags: Any) -> int:
             document: dict[str, Any] = {"verified": [with_texts(verified) for verified in found.reports]}
             if found.rates:
                 document = {"rates": [with_texts(check) for check in found.rates]}
-            print(redact(json.dumps(document, ensure_ascii=False, indent=1)))
+            print(json_text(document, redact))
         else:
             shown = VerifiedReport(screen_on(sys.stdout, redact))
             for verified in found.reports:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from evalharness.contracts.servers import Servers
 from evalharness.contracts.store import Store
 from evalharness.redaction import Redactor, errors_redacted
 from evalharness.settings import Settings, now, timestamp
@@ -20,6 +21,8 @@ class Context:
     clock: Callable[[], datetime] = now
     modules: UserModules | None = None
     """What the runs of one call import users' functions into, where there are any."""
+    servers: Servers | None = None
+    """What the targets of these runs have started."""
 
     @property
     def today(self) -> date:
@@ -31,12 +34,12 @@ class Context:
 
     @contextmanager
     def for_runs(self, redactor: Redactor) -> Iterator[Context]:
-        """The context for the runs of one call: a view of the store that hides their secrets, and separate modules.
+        """The context for the runs of one call: a view of the store that hides their secrets, own modules and servers.
 
         Exceptions raised inside are redacted too.
         """
         with errors_redacted(redactor), UserModules() as modules:
-            yield replace(self, store=self.store.redacting(redactor), modules=modules)
+            yield replace(self, store=self.store.redacting(redactor), modules=modules, servers=Servers())
 
     def with_environment(self, values: Mapping[str, str]) -> Context:
         """The context with these variables of one call, which take precedence."""

@@ -77,6 +77,8 @@ class Grader(ABC):
     """
     only_reads: ClassVar[bool] = False
     """Whether it changes nothing in its context. Other graders get their own copy."""
+    figures: ClassVar[tuple[str, ...]] = ()
+    """The names of the figures that its grades have: a target that gives no answer scores 0 in each."""
     is_off: bool = False
     """Whether its options switch it off. A case with no other graders is skipped."""
     parts: tuple[Grader, ...] = ()

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox
+from evalharness.contracts.servers import Servers
 from evalharness.contracts.store import JudgeCache
 from evalharness.errors import SandboxUnavailable, UsageError
 from evalharness.user_modules import UserModules
@@ -42,6 +43,8 @@ class Services:
     judge_cache: JudgeCache | None = None
     modules: UserModules = field(default_factory=UserModules)
     """Where `references.py` imports users' functions."""
+    servers: Servers = field(default_factory=Servers)
+    """Those that targets of this call have started."""
 
     def llm(self, name: str) -> Llm:
         if self.models is None:

@@ -134,6 +134,14 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
+    def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
+        """The runs of a suite, finished or not, that were created at a moment or later; newest first, no regrades.
+
+        Read as they are asked for: whoever wants the newest ones does not pay for the others.
+        """
+        ...
+
+    @abstractmethod
     def gate_of(self, run_id: str) -> Gate | None: ...
 
     @abstractmethod

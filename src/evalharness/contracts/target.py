@@ -31,7 +31,9 @@ class Task(Protocol):
     timeout_s: float
 
     @property
-    def case(self) -> Case: ...
+    def case(self) -> Case:
+        """The case. If a prompt asks it, its input is the prompt, filled in."""
+        ...
 
     @property
     def content(self) -> Json:

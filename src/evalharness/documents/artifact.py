@@ -108,7 +108,7 @@ def parse_artifact(value: Artifact) -> EvalArtifact:
     if isinstance(value, EvalArtifact):
         return value
     if not isinstance(value, Mapping):
-        raise ValueError("an artifact is a mapping with snapshot and events")
+        raise ValueError("an artifact must be a mapping with snapshot and events")
     try:
         return EvalArtifact.model_validate(dict(value))
     except ValidationError as error:
@@ -321,7 +321,7 @@ def generate_recording_id(
     if invocation >= _MOST_INVOCATIONS:
         raise ValueError("invocation must have at most 18 digits")
     if not all(isinstance(id_, str) and id_ for id_ in ids):
-        raise ValueError("every id is a text of at least one character")
+        raise ValueError("every id must be text of at least one character")
     return _SEPARATOR.join(["eval", *map(_escape, ids), f"inv{invocation}"])
 
 

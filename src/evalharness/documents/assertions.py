@@ -75,7 +75,7 @@ class OutputEquals(Record):
         if actual is MISSING:
             return _not_found(self.path) if self.has_value else Found(None)
         if not self.has_value:
-            return Found(actual, f'"{self.path}" is there, expected nothing')
+            return Found(actual, f'"{self.path}" exists, expected nothing')
         equal = equals(self.value, actual)
         return Found(actual, "" if equal else f'"{self.path}" is {_shown(actual)}, expected {_shown(self.value)}')
 
@@ -190,7 +190,7 @@ def _known(written: Any) -> Any:
     if isinstance(written, AnyAssertion):
         return written
     if not isinstance(written, Mapping):
-        raise ValueError("an assertion is a mapping with a type")
+        raise ValueError("an assertion must be a mapping with a type")
     kind = written.get("type")
     if not isinstance(kind, str) or kind not in ASSERTIONS:
         meant = closest(kind, ASSERTIONS) if isinstance(kind, str) else None

@@ -37,7 +37,7 @@ def edit_distance(one: str, other: str) -> int:
     if not column:
         return len(row)
     if len(column) * len(row) > MOST_CELLS:
-        raise Unscored(f"texts of {len(one)} and {len(other)} letters are too long to be compared letter by letter")
+        raise Unscored(f"texts of {len(one)} and {len(other)} characters are too long for an edit distance")
     return _distance(column, row)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -11,6 +11,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec, Weight
 from evalharness.values.json_value import Json
+from evalharness.values.variables import scalar_values
 
 EVAL_TYPES = ("capability", "regression")
 DIFFICULTIES = ("easy", "medium", "hard")
@@ -19,7 +20,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
 
 
 class CaseFile(Record):
-    """A file put into the trial's workspace: its text, or the path of a file beside the suite."""
+    """A file in the trial's workspace: its text, or the path of a file next to the suite."""
 
     text: str | None = None
     path: str | None = None
@@ -47,6 +48,8 @@ class Case(Record):
     name: str = ""
     description: str = ""
     input: Json
+    vars: dict[str, str] = Field(default_factory=dict)
+    """Values of variables for this case alone, in its own texts, the suite's graders and the prompts."""
     expected: GraderSpec | None = None
     graders: tuple[GraderSpec, ...] | None = None
     code_check: GraderSpec | None = None
@@ -75,6 +78,27 @@ class Case(Record):
     difficulty: str = ""
     metadata: dict[str, Json] = Field(default_factory=dict)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _input_may_be_variables(cls, written: Any) -> Any:
+        """A case with `vars` needs no input: a prompt asks for them, or the target gets them."""
+        is_lacking = isinstance(written, Mapping) and "vars" in written and "input" not in written
+        return {**written, "input": None} if is_lacking else written
+
+    @field_validator("vars", mode="before")
+    @classmethod
+    def _scalars_as_text(cls, written: Any) -> Any:
+        return scalar_values(written)
+
+    @model_validator(mode="after")
+    def _each_variable_once(self) -> Case:
+        values = self.own_values if self.vars else {}
+        if len(values) < len(self.vars):
+            raise ValueError("vars: two names differ only in upper and lower case")
+        if "input" in values and self.input is not None:
+            raise ValueError("'input' is given twice: by itself and under `vars`")
+        return self
+
     @field_validator("expected", mode="before")
     @classmethod
     def _expected_short_form(cls, written: Any) -> Any:
@@ -102,8 +126,31 @@ class Case(Record):
 
     @property
     def content(self) -> Json:
-        """What a function is given: the text, the messages, or the data itself."""
-        return input_content(self.input)
+        """What a function is given: the text, the messages, or the data itself; without an input, the variables."""
+        return dict(self.vars) if self.input is None and self.vars else input_content(self.input)
+
+    @property
+    def own_values(self) -> dict[str, str]:
+        """Its variables by lower-case name."""
+        return {name.lower(): value for name, value in self.vars.items()}
+
+    def values_for(self, names: Iterable[str]) -> dict[str, str]:
+        """Those variables of a prompt that the case itself fills in: its own, `input`, and `input.key` of data."""
+        own = self.own_values
+        found = {name: self._of_input(name) for name in names if name not in own}
+        return own | {name: value for name, value in found.items() if value is not None}
+
+    def _of_input(self, name: str) -> str | None:
+        first, *steps = name.split(".")
+        if first != "input" or self.input is None:
+            return None
+        value = self.content
+        for step in steps:
+            keys = [key for key in value if str(key).lower() == step] if isinstance(value, Mapping) else []
+            if not keys:
+                return None
+            value = value[keys[0]]
+        return as_text(value)
 
     @property
     def context(self) -> Json:

@@ -29,6 +29,7 @@ class CaseResult:
     Times and costs are means over judged trials, and the largest single one.
     `unscored` counts judged trials without a score, or without a grade that belongs in it, and `unpriced` those without
     a cost; `least_score` is the score if all that is missing were worth 0, and None where nothing is.
+    `figures` are means over judged trials of what else its graders measure; None where they measure nothing else.
 
     No `Record`, and frozen by custom alone: a run may have a hundred thousand cases, and a comparison has two runs. A
     frozen one takes six times as long to make, a `Record` twice the memory besides.
@@ -56,6 +57,7 @@ class CaseResult:
     unscored: Annotated[Count, Field(ge=0)] = 0
     least_score: Annotated[Figure, Field(ge=0, le=1 + SAME)] | None = None
     unpriced: Annotated[Count, Field(ge=0)] = 0
+    figures: dict[str, Annotated[Figure, Field(ge=0, le=1 + SAME)]] | None = None
 
     @property
     def whole_score(self) -> float | None:
@@ -102,6 +104,7 @@ def pooled(cases: Sequence[CaseResult]) -> CaseResult:
         unscored=sum(case.unscored for case in cases),
         least_score=None,
         unpriced=sum(case.unpriced for case in cases),
+        figures=None,
     )
 
 

@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from evalharness.domain.case_result import CaseResult, asks_the_same
 from evalharness.domain.finding import Finding, MaybeFinding, finding
 from evalharness.domain.record import Record
+from evalharness.stats.drop_range import Unknown
 from evalharness.stats.thresholds import ALPHA, LEVEL, POWER, SAME, exceeds
 
 Change = Literal["REGRESSION", "NO REGRESSION", "INCONCLUSIVE"]
@@ -45,7 +46,8 @@ class Difference(Record):
     `unit` is `points` for shares and scores (0.05 is 5 points) and `ratio` for times and costs (0.2 is 20 % more).
     `p` is the chance of a loss at least this large if nothing had changed; `p_adjusted` allows for all gated metrics.
     `detectable` is the smallest loss that a comparison of this size would find with the power asked for; None where it
-    would find none, not even if every trial failed.
+    would find none, not even if every trial failed. Where results do not show the rates well enough for one number, it
+    lies between `detectable_from` and `detectable`.
     """
 
     metric: str
@@ -78,6 +80,9 @@ class Difference(Record):
     n_trials_old: int = 0
     n_trials_new: int = 0
     detectable: float | None = None
+    detectable_from: float | None = None
+    detectable_unknown: Unknown = ""
+    """Why it is a range: the results do not show how much the cases differ (`spread`), or the pass rate (`rate`)."""
     incomparable: tuple[str, ...] = ()
     """Cases with a time or cost above 0, or a score, in one of the runs only."""
     lacking: int = 0

@@ -14,10 +14,12 @@ from evalharness.values.json_value import Json
 class Example:
     """`whole` settles the text alone, the others are pieces of it; the rest is what must happen beside the text.
 
-    An empty Example asks for nothing.
+    `fields` are those of an answer that is a mapping; a text is then its field `answer`. An empty Example asks for
+    nothing.
     """
 
     whole: Json = None
+    fields: dict[str, Json] = field(default_factory=dict)
     starts: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
@@ -30,8 +32,13 @@ class Example:
     @property
     def output(self) -> Json:
         """An answer that meets the constraints; None when they ask for nothing."""
-        if self.whole is not None:
-            return self.whole
+        found = self._pieces if self.whole is None else self.whole
+        if not self.fields or not (found is None or isinstance(found, str)):
+            return found
+        return {"answer": found, **self.fields} if found else self.fields
+
+    @property
+    def _pieces(self) -> str | None:
         if not (self.starts or self.holds or self.ends):
             return None
         start, end = max(self.starts, key=len, default=""), max(self.ends, key=len, default="")
@@ -59,7 +66,7 @@ class Example:
 
 
 def merge_examples(examples: Iterable[Example | None]) -> Example | None:
-    """Constraints that hold together; None when one is unknown, or two want the whole answer and differ."""
+    """Constraints that hold together; None when one is unknown, or two want the whole answer or a field and differ."""
     known = []
     for example in examples:
         if example is None:
@@ -69,11 +76,15 @@ def merge_examples(examples: Iterable[Example | None]) -> Example | None:
     snapshots = [example.snapshot for example in known if example.snapshot is not None]
     if len({as_text(whole) for whole in wholes}) > 1 or len({as_text(snapshot) for snapshot in snapshots}) > 1:
         return None
+    fields = [item for example in known for item in example.fields.items()]
+    if len({(name, as_text(value)) for name, value in fields}) > len(dict(fields)):
+        return None
     files: dict[str, list[str]] = {}
     for path, text in (item for example in known for item in example.files.items()):
         files.setdefault(path, []).append(text)
     return Example(
         whole=wholes[0] if wholes else None,
+        fields=dict(fields),
         starts=tuple(text for example in known for text in example.starts),
         holds=tuple(text for example in known for text in example.holds),
         ends=tuple(text for example in known for text in example.ends),

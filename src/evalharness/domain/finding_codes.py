@@ -65,6 +65,7 @@ Code: TypeAlias = Literal[
     "measure.not_estimable",
     "measure.too_few_trials",
     "measure.nothing_judged",
+    "measure.nothing_retrieved",
     "measure.nothing_scored",
     # what became of two runs that were compared
     "comparison.regression",
@@ -151,6 +152,19 @@ Code: TypeAlias = Literal[
     "baseline.stopped_early",
     "baseline.ungraded",
     "regressions.unfinished_run",
+    # a notification that did not arrive
+    "notify.not_sent",
+    "notify.nobody",
+    # what became of a phase
+    "phase.trials_raised",
+    "phase.no_tests_given",
+    "phase.tests_failed",
+    "phase.no_test",
+    "phase.stopped",
+    "phase.eval_failed",
+    "phase.not_blocking",
+    "phase.fix_tests",
+    "phase.give_tests",
     # what verifying a report believes, and what it finds where a figure should be
     "believed.words",
     "believed.slowest_trials",
@@ -252,12 +266,36 @@ Code: TypeAlias = Literal[
     "selftest.never_failed",
     "selftest.never_passed",
     "selftest.no_verdict",
+    # what could be chosen better in a suite
+    "choice.no_grader",
+    "choice.only_limits",
+    "choice.exact_long",
+    "choice.exact_json",
+    "choice.exact_decimal",
+    "choice.contains_number",
+    "choice.contains_short",
+    "choice.regex_any",
+    "choice.regex_none",
+    "choice.code_as_text",
+    "choice.judge_for_value",
+    "choice.person_for_value",
+    "choice.judge_no_rubric",
+    "choice.critical_alone",
+    "choice.creative",
+    "choice.metric",
+    "choice.goal_unknown",
+    "choice.more_trials",
+    "choice.other_metric",
+    "choice.preset",
+    "choice.no_gate",
+    "choice.preset_lower",
 ]
 """`text` is a sentence that an older version wrote, or that somebody else said; `joined` is several findings that make
 up one sentence."""
 
 HintCode: TypeAlias = Literal[
     "hint.give_variables",
+    "hint.give_case_variables",
     "hint.stack_trace",
     "hint.prune_store",
     "hint.ended_by_target",
@@ -278,7 +316,6 @@ HintCode: TypeAlias = Literal[
     "hint.judge_the_rest",
     "hint.write_again",
     "hint.larger_effect",
-    "hint.write_baseline_file",
     "hint.one_report",
     "hint.results_beside",
     "hint.write_report",
@@ -328,5 +365,7 @@ HintCode: TypeAlias = Literal[
     "hint.run_once",
     "hint.run_all",
     "hint.other_baseline",
+    "hint.add_notify",
+    "hint.run_phase",
 ]
 """Of hints, which name a command or a flag."""

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from evalharness.domain.bounds import LEAST_ALPHA
 from evalharness.domain.finding import Finding, MaybeFinding
+from evalharness.domain.measurement import RETRIEVAL_FIGURES
 from evalharness.domain.record import Record
 from evalharness.errors import UsageError, closest
 from evalharness.stats.thresholds import ALPHA, POWER
@@ -24,15 +25,29 @@ PRESETS: dict[Preset, tuple[float, float, float]] = {
     "critical": (0.95, 0.999, 0.90),
 }
 """The least pass@1, pass@k and pass^k."""
-METRIC = re.compile(r"pass_rate|case_pass_rate|score|pass_(?:at|hat)_(?:[1-9]\d*|k)|pass_hat_(?:[2-9]|[1-9]\d+)_plugin")
-METRICS = ("pass_rate", "case_pass_rate", "score", "pass@1", "pass@k", "pass^k", "pass_at_1", "pass_hat_3")
+METRIC = re.compile(
+    r"pass_rate|case_pass_rate|score|pass_(?:at|hat)_(?:[1-9]\d*|k)|pass_hat_(?:[2-9]|[1-9]\d+)_plugin"
+    rf"|{'|'.join(RETRIEVAL_FIGURES)}"
+)
+METRICS = (
+    *("pass_rate", "case_pass_rate", "score", "pass@1", "pass@k", "pass^k", "pass_at_1", "pass_hat_3"),
+    *RETRIEVAL_FIGURES.values(),
+    *RETRIEVAL_FIGURES,
+)
+_WRITTEN_FIGURES = {written.lower(): name for name, written in RETRIEVAL_FIGURES.items()}
 _GROUPS = {"default", "categories", "criticality"}
 _WRITTEN_K = re.compile(r"pass(?:_?(@|\^)_?|_(at|hat)_)(\d{1,9}|k)((?:_plugin)?)")
+_OF_K = ("pass_at_k", "pass_hat_k")
 _OF = re.compile(r"(\d{1,6}) of (\d{1,6})")
 
 
 def metric_name(written: str) -> str:
-    """`pass@3` and `pass_at_3` are one metric, and so are `pass^3` and `pass_hat_3`; k is the gate's own `k`."""
+    """`pass@3` and `pass_at_3` are one metric, and so are `pass^3` and `pass_hat_3`; k is the gate's own `k`.
+
+    In `hit@k` and `precision@k`, k is that of each case's grader.
+    """
+    if written.lower() in _WRITTEN_FIGURES:
+        return _WRITTEN_FIGURES[written.lower()]
     found = _WRITTEN_K.fullmatch(written)
     if found is None:
         return written
@@ -42,6 +57,8 @@ def metric_name(written: str) -> str:
 
 def written_metric(name: str) -> str:
     """The short spelling that files may have, too: `pass^3`."""
+    if name in RETRIEVAL_FIGURES:
+        return RETRIEVAL_FIGURES[name]
     found = _WRITTEN_K.fullmatch(name)
     return f"pass{'@' if found[2] == 'at' else '^'}{found[3]}{found[4]}" if found else name
 
@@ -51,7 +68,8 @@ def _known_metric(written: str) -> str:
     if METRIC.fullmatch(metric):
         return metric
     meant = closest(written, METRICS)
-    known = f"did you mean '{meant}'?" if meant else "known are pass_rate, case_pass_rate, score, pass@K, pass^K"
+    all_known = f"pass_rate, case_pass_rate, score, pass@K, pass^K, {', '.join(RETRIEVAL_FIGURES.values())}"
+    known = f"did you mean '{meant}'?" if meant else f"known: {all_known}"
     raise ValueError(f"unknown metric '{written}'; {known}")
 
 
@@ -67,13 +85,14 @@ def _each_once(written: Any) -> Any:
     for name in map(str, written) if isinstance(written, Mapping) else ():
         first = names.setdefault(metric_name(name), name)
         if first != name:
-            raise ValueError(f"'{name}' is {first}, which is already given in another spelling")
+            raise ValueError(f"'{name}' is {first}, which is already given under another spelling")
     return written
 
 
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
-Minimum = Annotated[dict[Annotated[str, AfterValidator(_known_metric)], Share], BeforeValidator(_each_once)]
+Metric = Annotated[str, AfterValidator(_known_metric)]
+Minimum = Annotated[dict[Metric, Share], BeforeValidator(_each_once)]
 Presets = dict[Preset, Minimum]
 """Your own values for presets, metric by metric."""
 Text = Annotated[str, Field(min_length=1)]
@@ -89,7 +108,7 @@ StrictFlips = Annotated[bool | Literal["auto"], BeforeValidator(_true_false_or_a
 
 
 class Thresholds(Record):
-    """Metric → least value: for all cases, for those of a category, for those of a criticality."""
+    """Metric → smallest value: for all cases, for those of a category, for those of a criticality."""
 
     default: Minimum = Field(default_factory=dict)
     categories: dict[str, Minimum] = Field(default_factory=dict)
@@ -117,7 +136,7 @@ def merged(under: Mapping[Any, Minimum], over: Mapping[Any, Minimum]) -> dict[An
 
 
 class EachCase(Record):
-    """At least `passed` trials of every case must pass; with `of`, there must be so many trials per case."""
+    """At least `passed` trials of every case must pass; with `of`, each case needs this many trials."""
 
     passed: Annotated[int, Field(ge=1, strict=True)]
     of: Annotated[int, Field(ge=1, strict=True)] | None = None
@@ -143,7 +162,7 @@ class EachCase(Record):
 
 
 class Quarantine(Record):
-    """A case that the gate does not count for a while: why, who fixes it, until when (that day included)."""
+    """A case that the gate ignores for now: why, who fixes it, and its last day in quarantine."""
 
     case: Text
     reason: Text
@@ -161,8 +180,8 @@ NO_BASELINE = "none"
 class RegressionRule(Record):
     """When a run counts as worse than its baseline: a name, a run or a file; empty: the suite's newest baseline.
 
-    `margin`: "no regression" is said only where a loss of this size can be ruled out. `tolerance`: a loss up to this
-    size is accepted even where it is certain; it is then the margin too, unless one is given.
+    `margin`: the verdict is "no regression" only if a loss of this size can be ruled out. `tolerance`: a loss up to
+    this size is accepted even where it is certain; it is then the margin too, unless one is given.
     """
 
     baseline: str = ""
@@ -258,12 +277,12 @@ class Gate(Record):
                 yield kind, name, self._with_k(minimum)
 
     def _with_k(self, minimum: Minimum) -> Minimum:
-        return {f"{name[:-1]}{self.k}" if name.endswith("_k") else name: least for name, least in minimum.items()}
+        return {f"{name[:-1]}{self.k}" if name in _OF_K else name: least for name, least in minimum.items()}
 
     def with_preset(self, preset: Preset, presets: Presets) -> Gate:
         """Its values in place of those that all cases had to reach so far in the same metrics; your own go first."""
         chosen = self.model_copy(update={"preset": preset})
-        own = {name: least for name, least in presets.get(preset, {}).items() if self.k > 1 or not name.endswith("_k")}
+        own = {name: least for name, least in presets.get(preset, {}).items() if self.k > 1 or name not in _OF_K}
         new = self._with_k(chosen.preset_values() | own)
         kept = {name: least for name, least in self._with_k(self.thresholds.default).items() if name not in new}
         default = kept | self._with_k(own)
@@ -305,6 +324,8 @@ class GateOverrides:
     preset: Preset | None = None
     fail_under: float | None = None
     """The least pass rate: 0.9 is 90 %."""
+    thresholds: Minimum | None = None
+    """The least values of other metrics, by name: `pass_hat_3`."""
     baseline: str | None = None
     """The name of a baseline, a run, or a file with a JSON report; `none`: no comparison."""
     tolerance: float | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -59,13 +60,18 @@ def other_grading(before: Sequence[str], now: Sequence[str]) -> str:
     return f"judged by {was} before, by {by} now" if was != by else "other graders"
 
 
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
 class Grade(Record):
     """`grader`, `kind`, `type`, `version`, `required` and `weight` are filled in by the engine."""
 
     state: GradeState
-    score: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    score: Share | None = None
     reason: str = ""
     evidence: Json = None
+    figures: dict[str, Share] = Field(default_factory=dict)
+    """What else was measured, by name. A report has their means over cases."""
     grader: str = ""
     kind: str = ""
     type: GraderType = "code"
@@ -91,11 +97,20 @@ class Grade(Record):
         return self.state == "fail" or self.score is not None
 
     @classmethod
-    def of(cls, passed: bool, *, score: float | None = None, reason: str = "", evidence: Json = None) -> Grade:
-        if score is None and reason == "" and evidence is None:
+    def of(
+        cls,
+        passed: bool,
+        *,
+        score: float | None = None,
+        reason: str = "",
+        evidence: Json = None,
+        figures: Mapping[str, float] | None = None,
+    ) -> Grade:
+        if score is None and reason == "" and evidence is None and not figures:
             return _bare(cls, bool(passed))
         value = (1.0 if passed else 0.0) if score is None else score
-        return cls(state="pass" if passed else "fail", score=value, reason=reason, evidence=evidence)
+        state: GradeState = "pass" if passed else "fail"
+        return cls(state=state, score=value, reason=reason, evidence=evidence, figures=dict(figures or {}))
 
     @classmethod
     def unpaid(cls, why: str) -> Grade:
@@ -107,12 +122,21 @@ class Grade(Record):
         return cls(state="unscored", reason=reason, is_final=is_final)
 
 
+def mean_figures(measured: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """By name, over all that have the figure."""
+    found: dict[str, list[float]] = {}
+    for figures in measured:
+        for name, value in figures.items():
+            found.setdefault(name, []).append(value)
+    return {name: fmean(values) for name, values in found.items()}
+
+
 def kept_evidence(evidence: Any) -> Json:
     """A copy that can be stored: what JSON cannot hold is named instead of kept."""
     try:
         return to_jsonable_python(evidence, fallback=lambda value: f"<{type(value).__name__}>", inf_nan_mode="null")
     except ValueError as error:
-        return f"evidence that cannot be kept: {error}"
+        return f"evidence that cannot be stored: {error}"
 
 
 def said_within(type_: str, state: str, evidence: Json) -> Iterator[tuple[str, str]]:

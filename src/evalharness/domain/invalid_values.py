@@ -68,7 +68,7 @@ def message_of(found: Any) -> str:
     if kind == "missing":
         return "is missing"
     if kind in STRAY:
-        return "is not known"
+        return "is not a known key"
     if kind == "json_invalid":
         return f"is not JSON: {found['ctx']['error']}"
     if kind == "literal_error":
@@ -113,5 +113,5 @@ def _out_of_bounds(found: Any) -> str:
         counted = "characters" if isinstance(found["input"], str) else "entries"
         return f"must have at {'least' if 'min' in BOUNDS[found['type']] else 'most'} {bound} {counted}"
     letters = _LETTERS.fullmatch(bound)
-    made_of = f"be made of letters, digits and {' '.join(letters[1])}" if letters else f"match {bound}"
+    made_of = f"consist of letters, digits and {' '.join(letters[1])}" if letters else f"match {bound}"
     return f"must {made_of}, not {quoted(found['input'])}"

@@ -5,6 +5,15 @@ from __future__ import annotations
 from evalharness.domain.record import Record
 from evalharness.stats.thresholds import LEVEL
 
+RETRIEVAL_FIGURES = {
+    "hit_at_1": "hit@1",
+    "hit_at_k": "hit@k",
+    "recall": "recall",
+    "precision_at_k": "precision@k",
+    "mrr": "MRR",
+    "ndcg": "nDCG",
+}
+"""What is measured of retrieved documents, and how people write it."""
 EARLIER_METHOD = "clustered Wilson"
 """Of intervals over cases, in reports of earlier versions."""
 

@@ -151,7 +151,7 @@ class SlowTrial(Record):
     duration_s: float
 
 
-REPORT_FORMAT = 1
+REPORT_FORMAT = 2
 """Raised by a version whose reports have further figures; see `engine/verifying/verified_report.py: FIGURES_SINCE`."""
 
 
@@ -186,7 +186,9 @@ class Recommendation(Record):
     @model_validator(mode="before")
     @classmethod
     def _as_written(cls, written: Any) -> Any:
-        """A document has its text instead, and so has a report that an older version stored."""
+        """A document has its text instead: alone, or, where an older version wrote it, with its cases."""
+        if isinstance(written, str):
+            return {"finding": written}
         if not isinstance(written, Mapping) or "text" not in written:
             return written
         kept = {key: value for key, value in written.items() if key != "text"}
@@ -234,19 +236,14 @@ class Report(Record):
     @model_validator(mode="before")
     @classmethod
     def _with_findings(cls, written: Any) -> Any:
-        """A document has what its recommendations say beside them, in the same order."""
+        """A document has what was found beside the words of its recommendations, in the same order."""
         if not isinstance(written, Mapping) or "findings" not in written:
             return written
         kept = {key: value for key, value in written.items() if key != "findings"}
         advice, findings = written.get("recommendations", ()), written["findings"]
         if not isinstance(advice, list) or not isinstance(findings, list) or len(advice) != len(findings):
             return kept  # somebody changed one of them: the texts are what people read
-        return kept | {
-            "recommendations": [
-                {**each, "finding": found} if isinstance(each, Mapping) else each
-                for each, found in zip(advice, findings, strict=True)
-            ]
-        }
+        return kept | {"recommendations": list(map(_recommendation, advice, findings))}
 
     @model_validator(mode="before")
     @classmethod
@@ -272,6 +269,16 @@ class Report(Record):
     def is_broken(self) -> bool:
         """INVALID by what became of its trials; where merely its gate cannot be judged, they are as good as any."""
         return self.verdict == "INVALID" and self.gate is None
+
+
+def _recommendation(said: Any, found: Any) -> Any:
+    """Older versions wrote kind and cases beside the text, not beside the finding."""
+    if isinstance(said, Mapping):
+        return {**said, "finding": found}
+    if not isinstance(found, Mapping) or found.get("text") != said:
+        return said  # somebody changed the words
+    about = {key: found[key] for key in ("kind", "cases") if key in found}
+    return {**about, "finding": {key: value for key, value in found.items() if key not in about}}
 
 
 def _is_unknown(measurement: Any) -> bool:

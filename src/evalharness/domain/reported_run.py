@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from evalharness.domain.case import Case
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.finding import Finding
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
@@ -34,6 +35,11 @@ def no_trials_of(_case_id: str) -> tuple[Trial, ...]:
     return ()
 
 
+def no_divergences() -> dict[str, Finding]:
+    """For a run that is compared with nothing, or whose transcripts are not here."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
     """One run as a reporter gets it."""
@@ -44,11 +50,13 @@ class ReportedRun:
     trials: Callable[[], WrittenTrials | None] = no_trials
     """Reads the trials from the first to the last, once per call; None leaves them out."""
     asked: Callable[[], Iterable[Case]] = no_cases
-    """Builds the cases one by one, in the suite's order, with their variables filled in."""
+    """Builds the cases one by one, in the suite's order, as their target got them."""
     trials_of: Callable[[str], Iterable[Trial]] = no_trials_of
     """Reads the trials of one case."""
     before: ReportedRun | None = None
     """The run it is compared with, where the store has it."""
+    divergences: Callable[[], Mapping[str, Finding]] = no_divergences
+    """Finds, by case, where the transcripts of the worst cases part from those before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,10 @@ class Presentation:
     is_live: bool = False
     """Whether it is printed on a terminal that shows colours."""
     with_next_step: bool = True
+    is_shown: bool = False
+    """Whether the reader has just typed `show` for this run, which is then no next step."""
     with_header: bool = True
     """Whether to name suite, target and size first; not where progress has done so."""
     verbosity: Verbosity = 0
+    with_details: bool = True
+    """Whether outputs, transcripts and evidence may be shown. Where not, the runs that a reporter gets have none."""

@@ -76,6 +76,10 @@ class Origin(Record):
     """Empty where it is the suite's own."""
     trials: int | None = None
     """None where the suite says how many."""
+    timeout_s: float | None = None
+    """None where it is the suite's own, like the two that follow."""
+    seed: int | None = None
+    fail_under: float | None = None
     baseline: str = ""
     """Empty where it is the suite's own, or none."""
     variables: dict[str, str] = Field(default_factory=dict)
@@ -169,12 +173,19 @@ class Run(Record):
     options: RunOptions = Field(default_factory=RunOptions)
     regrade_of: str = ""
     """The id of the run whose transcripts this one grades again; empty for a run that asked for itself."""
+    regrade_of_name: str = ""
+    """What that run is called; also empty in stores that earlier versions wrote."""
     report: Report | None = None
     trials: tuple[Trial, ...] = ()
 
     @property
     def planned_trials(self) -> int:
         return len(self.suite.cases) * self.lock.trials
+
+    @property
+    def regraded_run(self) -> str:
+        """The name of the run that this one grades again, or its id where only that is known; else empty."""
+        return self.regrade_of_name or self.regrade_of
 
     @property
     def budget_id(self) -> str:
@@ -230,11 +241,16 @@ class Run(Record):
     def exit_code(self) -> int | None:
         return self.report.exit_code if self.report else None
 
+    @property
+    def public_values(self) -> dict[str, str]:
+        """The variables it was run with, without secrets."""
+        return {name: value for name, value in self.lock.variables.items() if value is not None}
+
     def environment(self) -> dict[str, Json]:
-        values = {name: value for name, value in self.lock.variables.items() if value is not None}
-        model = fill(self.target.model, values)
+        model = fill(self.target.model, self.public_values)
         return {
             "target": self.target.described(),
+            **({"prompt": self.target.prompt.name} if self.target.prompt else {}),
             **({"model": model} if model else {}),
             "variant": self.variant,
             "version": self.lock.harness_version,

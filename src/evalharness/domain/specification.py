@@ -6,17 +6,20 @@ through the registry. So a specification can be stored, compared and sent to ano
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, model_validator
 
+from evalharness.domain.prompt import Prompt
 from evalharness.domain.record import Record
 from evalharness.errors import closest
 from evalharness.values.json_value import Json
 
 MODEL_TARGETS = ("chat", "agent")
 BUILT_IN = ("oracle", "null", "echo")
+_FIELD_OF_INPUT = re.compile(r"\{input\.[\w.-]+\}")
 Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)]
 
 
@@ -54,6 +57,8 @@ class TargetSpec(Record):
     """The target file that describes it, as the user named that file."""
     variant: dict[str, Json] = Field(default_factory=dict)
     """What a variant tells the target about itself: filled in when a run is planned."""
+    prompt: Prompt | None = None
+    """How it is asked, if the suite has prompts: set when a run is planned."""
     function: Callable[..., Any] | None = Field(default=None, exclude=True, repr=False)
 
     @property
@@ -69,6 +74,11 @@ class TargetSpec(Record):
     def is_templated(self) -> bool:
         """Whether `{{name}}` in it is a variable whatever the suite says: in a file of its own, or in an address."""
         return bool(self.source_file) or (self.kind == "http" and isinstance(self.options, str))
+
+    @property
+    def takes_input_apart(self) -> bool:
+        """Whether it asks for single fields of the input, as in `{input.customer}`."""
+        return _FIELD_OF_INPUT.search(str(self.options)) is not None
 
     @property
     def model(self) -> str:

@@ -15,7 +15,7 @@ from evalharness.domain.suite import Suite
 class RunLine:
     """A run in a list; `counts` are its finished trials by state.
 
-    `verdict` is empty and `pass_rate` None until it stops.
+    `verdict` is empty, `pass_rate` and `cases` are None until it stops.
     """
 
     id: str
@@ -29,6 +29,7 @@ class RunLine:
     verdict: str
     pass_rate: Measurement | None
     counts: dict[str, int]
+    cases: int | None = None
 
     @property
     def pending(self) -> int:
@@ -59,6 +60,7 @@ class RunOutline:
     finished_at: str | None
     regrade_of: str
     report: Report | None
+    variant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,28 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
-from evalharness.domain.case import Case, Name, Seconds, session_file
+from evalharness.domain.case import Case, Name, Seconds, is_typed_input, session_file
 from evalharness.domain.gate import Gate, Presets, Share
+from evalharness.domain.notification import Notifications
+from evalharness.domain.phase import Phase
 from evalharness.domain.problem import Problem
+from evalharness.domain.prompt import Prompt, named_prompts
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
-from evalharness.values.variables import has_braces
+from evalharness.values.variables import has_braces, scalar_values
 
 Count = Annotated[int, Field(ge=0, strict=True)]
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
@@ -30,7 +42,7 @@ def _either(name: str, other: str) -> Any:
 
 
 class SuiteConfig(Record):
-    """How trials are run. `parallel_execution` and `retry_count` are other spellings that people's files hold."""
+    """How trials are run. `parallel_execution` and `retry_count` are other spellings of `parallel` and `retries`."""
 
     timeout_seconds: Seconds = 300.0
     timeout_global: Seconds | None = None
@@ -53,8 +65,51 @@ class SuiteConfig(Record):
         return name
 
 
+NOBODY_NOTIFIED = "nobody is notified: the suite has no `notify:`"
+"""Said of `notify_on_failure`, unless the settings say who is."""
+
+
+class Reporting(Record):
+    """Which report files a run writes, and where. The keys are those of `reporting:` in a suite file."""
+
+    model_config = ConfigDict(extra="ignore")  # keys that a file may not have are reported where files are read
+
+    format: tuple[str, ...] = ("json", "markdown")
+    """Names of reporters."""
+    output_dir: str = "results"
+    """From the suite's folder, which it cannot leave."""
+    include_details: bool = True
+    """Whether reports show outputs, transcripts and evidence."""
+    notify_on_failure: bool | None = None
+    """False: nobody is told of a failure, whatever `notify:` says."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, written: Any) -> Any:
+        """`reporting: json` and `reporting: [json, markdown]` name formats."""
+        return {"format": written} if isinstance(written, str | list | tuple) else written
+
+    @field_validator("format", mode="before")
+    @classmethod
+    def _one_or_several(cls, written: Any) -> Any:
+        return (written,) if isinstance(written, str) else written
+
+    @field_validator("format")
+    @classmethod
+    def _each_format_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(names))
+
+    @field_validator("output_dir")
+    @classmethod
+    def _inside(cls, folder: str) -> str:
+        path = PurePath(folder)
+        if path.is_absolute() or ".." in path.parts or "\0" in folder:
+            raise ValueError("must be a folder inside the suite's own, such as results")
+        return folder
+
+
 class Variant(Record):
-    """A target of its own, or what the suite's target gets: provider and model by workflow node, tags."""
+    """A target of its own, or settings for the suite's target: provider and model by workflow node, tags."""
 
     name: Name = Field(validation_alias=AliasChoices("name", "id"))
     target: TargetSpec | None = None
@@ -77,6 +132,8 @@ class Suite(Record):
     target: TargetSpec | None = None
     targets: dict[str, TargetSpec] = Field(default_factory=dict)
     variants: tuple[Variant, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    """What targets are asked, as templates that cases fill in; each prompt on each target is a variant."""
     trials: Trials = 1
     k: tuple[Trials, ...] = ()
     """Values of k to report for pass@k and pass^k; empty: 1, 3 and half the number of trials."""
@@ -90,8 +147,8 @@ class Suite(Record):
     """What presets of gates ask for in this suite, where that is not the usual."""
     graders: tuple[GraderSpec, ...] = ()
     config: SuiteConfig = Field(default_factory=SuiteConfig)
-    reporting: Json = None
-    notify: Json = None
+    reporting: Reporting | None = None
+    notify: Notifications = None
     metadata: dict[str, Json] = Field(default_factory=dict)
     cases: tuple[Case, ...] = Field(
         validation_alias=AliasChoices("test_cases", "cases"), serialization_alias="test_cases", default=()
@@ -114,6 +171,17 @@ class Suite(Record):
     def _unquoted(cls, written: Any) -> Any:
         return str(written) if isinstance(written, float) else written
 
+    @field_validator("reporting", mode="wrap")
+    @classmethod
+    def _of_earlier_versions(cls, written: Any, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """They stored whatever a file said, without looking at it: what cannot be read asks for nothing."""
+        try:
+            return read(written)
+        except ValidationError:
+            if info.mode == "json":  # from a store
+                return None
+            raise
+
     @field_validator("k", mode="before")
     @classmethod
     def _one_or_several(cls, written: Any) -> Any:
@@ -127,9 +195,20 @@ class Suite(Record):
     @field_validator("vars", mode="before")
     @classmethod
     def _scalars_as_text(cls, written: Any) -> Any:
-        if not isinstance(written, Mapping):
-            return written
-        return {key: _scalar_text(value) for key, value in written.items()}
+        return scalar_values(written)
+
+    @field_validator("prompts", mode="before")
+    @classmethod
+    def _prompts_by_name(cls, written: Any) -> Any:
+        return named_prompts(written)
+
+    @field_validator("prompts")
+    @classmethod
+    def _prompts_named_by_position(cls, prompts: tuple[Prompt, ...]) -> tuple[Prompt, ...]:
+        return tuple(
+            prompt if prompt.name else prompt.model_copy(update={"name": f"prompt {number}"})
+            for number, prompt in enumerate(prompts, start=1)
+        )
 
     @field_validator("variants", mode="before")
     @classmethod
@@ -143,12 +222,27 @@ class Suite(Record):
         for noun, names in (
             ("case id", [case.id for case in self.cases]),
             ("variant", [v.name for v in self.variants]),
+            ("prompt", [prompt.name for prompt in self.prompts]),
             ("variable", [name.lower() for name in self.vars]),
         ):
             name, count = max(Counter(names).items(), key=lambda item: item[1], default=("", 0))
             if count > 1:
                 raise ValueError(f"{noun} '{name}' is used {count} times")
         return self
+
+    @model_validator(mode="after")
+    def _asked_by_prompts(self) -> Suite:
+        if self.prompts:
+            for case in self.cases:
+                if why := not_for_prompts(case):
+                    raise ValueError(f"case '{case.id}': {why}")
+        return self
+
+    @property
+    def variant_count(self) -> int:
+        """How many runs it makes, unless other targets are chosen."""
+        targets = len(self.variants) or (len(self.targets) if self.prompts and self.target is None else 1)
+        return max(1, targets) * max(1, len(self.prompts))
 
     def graders_for(self, case: Case) -> tuple[GraderSpec, ...]:
         """`expected` and `graders` together; the suite's graders stand in for a case that lists none of its own."""
@@ -178,10 +272,13 @@ class Suite(Record):
         return target
 
 
-def _scalar_text(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else value
+def not_for_prompts(case: Case) -> str:
+    """Why no prompt can ask a case; empty if one can."""
+    if isinstance(case.input, Mapping) and is_typed_input(case.input) and case.input["type"] == "api_call":
+        return "an api_call is already a request, so it takes no prompt: leave out `prompts`"
+    if case.target is not None:
+        return "a case cannot have its own target in a suite with `prompts`, which go to the suite's targets"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +350,13 @@ PYTHON = "python"
 """The format of a suite that was built in Python."""
 
 
+class CasePlace(NamedTuple):
+    """Where a case is written; lines begin at 1."""
+
+    file: str
+    line: int
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
     path: Path
@@ -266,6 +370,10 @@ class LoadedFile:
     """The file of the `config` folder that its gate takes thresholds from."""
     is_passed_over: bool = False
     """Whether it was only met in a folder, and is no suite."""
+    places: Mapping[str, CasePlace] = field(default_factory=dict)
+    """Where each case is written, by its id; only if it was loaded with them. Neither stored nor part of a digest."""
+    phase: Phase | None = None
+    """Of a phase file, which is no suite either."""
 
     @property
     def label(self) -> str:
@@ -293,3 +401,5 @@ class ListedSuite(NamedTuple):
     registered: str = ""
     """When it was registered; empty where it was not."""
     description: str = ""
+    variants: int | None = None
+    """How many runs it makes; None where that is not known."""

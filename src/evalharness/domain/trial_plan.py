@@ -6,6 +6,7 @@ from typing import Literal
 
 from evalharness.domain.finding import Finding, MaybeFinding
 from evalharness.domain.record import Record
+from evalharness.stats.drop_range import Unknown
 
 
 class Spread(Record):
@@ -33,7 +34,12 @@ class PlanRow(Record):
 
     trials: int
     detectable: float | None
-    """The smallest drop seen on the cases there are, as a share; None where not even the loss of every pass is."""
+    """The smallest drop seen on the cases there are, as a share; None where not even the loss of every pass is.
+
+    Of a range, the upper end.
+    """
+    detectable_from: float | None = None
+    """The lower end, where earlier results do not show the rates well enough for one number."""
     cases_needed: int
     """How many cases it takes to see the wanted drop on cases like these, not only on these; clusters, if there are."""
     run_trials: int
@@ -58,6 +64,9 @@ class TrialPlan(Record):
     run_cases: int = 0
     run_trials: int = 0
     why_no_run: MaybeFinding = None
+    detectable_unknown: Unknown = ""
+    """Why the smallest drops are ranges: the results do not show how much the cases differ (`spread`), or the pass rate
+    (`rate`)."""
     pass_rate: float | None = None
     rows: tuple[PlanRow, ...]
     trials: int

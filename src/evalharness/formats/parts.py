@@ -16,10 +16,10 @@ from evalharness.domain.case import CaseFile
 from evalharness.domain.options import Options
 from evalharness.domain.problem import FieldPath, Severity
 from evalharness.domain.specification import GraderSpec, TargetSpec
-from evalharness.errors import InvalidFile, NamesNoFunction, UnknownName, UsageError
+from evalharness.errors import InvalidFile, NamesNoFunction, NoSuchFile, UnknownName, UsageError
 from evalharness.formats.problems import Findings
 from evalharness.redaction import SHORTEST_SECRET, is_secret_name
-from evalharness.references import missing_function, names_in, split_reference
+from evalharness.references import missing_function, names_in, no_such_file, split_reference, syntax_error_in
 from evalharness.syntax.source import read_source
 from evalharness.values.json_value import Json
 from evalharness.values.variables import needed
@@ -64,12 +64,12 @@ def check_target(
     _check_part(findings, place, "target", spec)
     options = spec.options if isinstance(spec.options, Mapping) else {"url": spec.options}
     headers = options.get("headers")
-    where = "" if has_variables else "in a target file "
+    where = "" if has_variables else ", in a target file"
     for name, value in headers.items() if isinstance(headers, Mapping) else ():
         if why := exposed(str(name), value, secrets):
-            findings.add((*place, spec.kind, "headers", name), f"{where}{why}")
+            findings.add((*place, spec.kind, "headers", name), f"{why}{where}")
     if spec.kind == "http" and (why := exposed_in_address(options.get("url"), secrets)):
-        findings.add((*place, spec.kind, "url"), f"{where}{why}")
+        findings.add((*place, spec.kind, "url"), f"{why}{where}")
 
 
 def is_grader(name: str) -> bool:
@@ -171,21 +171,32 @@ def _check_reference(findings: Findings, place: FieldPath, reference: str, noun:
     except UsageError as error:
         findings.add(place, f"{error.message}; {error.plain_hint}")
         return
-    if isinstance(missing, UnknownName):
-        findings.unknown_name(place, missing)
-    elif missing is not None:
+    if isinstance(missing, NoSuchFile) and not missing.guess:
         findings.add(place, f"the {noun}'s file {reference.rpartition(':')[0]} does not exist")
+    elif missing is not None:
+        findings.unknown_name(place, missing)
 
 
 def unknown_target(error: UnknownName, written: str, root: Path) -> UnknownName:
     """The same error, with what was probably meant: a function of a file, a model, or a program."""
+    if len(written.split()) > 1 and not is_file(root / written):
+        return error.guessing(f"cmd:{written}")
     if written.endswith(".py"):
-        known = names_in(root / written)
-        public = [name for name in known.functions if not name.startswith("_")] if known else []
-        return NamesNoFunction(written, [f"{written}:{name}" for name in public], exists=is_file(root / written))
+        return _without_function(written, root)
     if split_name(written) and not is_file(root / written):
         return error.guessing(f"chat:{written}")
     return error.guessing(f"cmd:{written}") if is_file(root / written) else error
+
+
+def _without_function(written: str, root: Path) -> UnknownName:
+    if not is_file(root / written):
+        return no_such_file(written, root)
+    known = names_in(root / written)
+    if known is None:
+        what = f"'{written}' cannot be read as Python: {syntax_error_in(root / written)}"
+        return UnknownName("target", written, [], what=what)
+    public = [name for name in known.functions or known.imported if not name.startswith("_")]
+    return NamesNoFunction(written, [f"{written}:{name}" for name in public])
 
 
 # A target file: a YAML or JSON file that describes a target in full, alone or under the key `target`.
@@ -224,7 +235,7 @@ _SCHEME = re.compile(r"\A\s*(?:bearer|basic|digest|token)\s", re.IGNORECASE)
 
 
 def exposed(name: str, value: Any, secrets: Collection[str] | None = None) -> str:
-    """Why a value of this name would be stored in the clear; empty where it would not.
+    """Why a value of this name would be stored in plain text; empty where it would not.
 
     `secrets` are the variables said to be some; None where that is not known, and variables are taken on trust.
     """
@@ -233,10 +244,10 @@ def exposed(name: str, value: Any, secrets: Collection[str] | None = None) -> st
         return ""
     variables, known = sorted(needed(value)), {each.lower() for each in secrets or ()}
     if secrets is not None and variables and not any(is_secret_name(each) or each in known for each in variables):
-        return f"the variable {variables[0]} would be stored in the clear: list it under `secrets:`, or call it …_key"
+        return f"the variable {variables[0]} would be stored in plain text: list it under `secrets:`, or name it …_key"
     if _PLACE.search(value) or len(_SCHEME.sub("", value, count=1).strip()) < SHORTEST_SECRET:
         return ""
-    return "write {{api_key}} and give it as a variable: it would be stored in the clear"
+    return "would be stored in plain text: write {{api_key}} and pass the value as a variable"
 
 
 def exposed_in_address(url: Any, secrets: Collection[str] | None = None) -> str:

@@ -27,6 +27,8 @@ class Findings:
         self.problems: list[Problem] = []
         self.parts: set[Path] = set()
         """Other files that were read because this one refers to them."""
+        self.cases: dict[str, tuple[Source, FieldPath]] = {}
+        """Where each case stands, by its id."""
         self.thresholds_from = ""
         """The file around this one that says what its suite must reach."""
 
@@ -37,6 +39,9 @@ class Findings:
     def add(self, path: FieldPath, message: str, **more: Any) -> None:
         line = self.source.line_of(path)
         self.problems.append(Problem(str(self.source.path), line, field_text(path), message, **more))
+
+    def case_at(self, case_id: str, path: FieldPath) -> None:
+        self.cases.setdefault(case_id, (self.source, path))
 
     def unknown_keys(
         self, path: FieldPath, keys: Iterable[str], allowed: Collection[str], severity: Severity = "error"
@@ -105,7 +110,7 @@ class Findings:
     def _stray_key(self, place: FieldPath, allowed: list[str]) -> None:
         """A key that is allowed was not taken because the same is written in another spelling, too."""
         if place[-1] in allowed:
-            self.add(place, "is written twice, in two spellings; keep one of them")
+            self.add(place, "is given twice, in two spellings; keep one of them")
         else:
             self.unknown_keys(place[:-1], [str(place[-1])], allowed)
 
@@ -157,9 +162,18 @@ def _reached(data: Any, path: FieldPath) -> FieldPath:
     """Where a short form was written: `files[1]` for `files[1].path`, `target.result` for `target.command.result`.
 
     The kind of a part is no step of the way where it is not a key: `scorers[0].maxMs` for `scorers[0].latency.maxMs`.
+    One entry may stand in place of a list of them: `notify.url` for `notify[0].url`.
     """
     around: Any = None
+    whole = data
     for depth, step in enumerate(path):
+        if (
+            isinstance(step, int)
+            and isinstance(data, Mapping)
+            and path[depth + 1 : depth + 2]
+            and path[depth + 1] in data
+        ):
+            return _reached(whole, (*path[:depth], *path[depth + 1 :]))
         is_inside = isinstance(data, list) if isinstance(step, int) else isinstance(data, Mapping)
         if data is not None and not is_inside:
             beside = isinstance(around, Mapping) and step in around

@@ -9,7 +9,8 @@ from typing import Any
 
 from evalharness.domain.problem import Problem, field_text
 from evalharness.domain.suite import Suite
-from evalharness.errors import UnknownName, closest
+from evalharness.errors import Hint, UnknownName, closest
+from evalharness.formats.eval_harness.phases import looks_like_phase
 from evalharness.formats.native.folder import GRADERS, is_config
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
@@ -124,27 +125,26 @@ SHORTEST_GUESSED = 5
 def not_a_suite(source: Source) -> Problem:
     """Why a file that the user takes for a suite is none."""
     if is_config(source.path):
-        held = "graders by name" if source.path.match(GRADERS) else "what evals must reach"
-        return _problem(source, f"contains {held} and is not a suite; it is checked with the evals that use it")
+        held = "named graders" if source.path.match(GRADERS) else "thresholds for evals"
+        return _problem(source, f"contains {held}, not a suite; it is checked together with the evals that use it")
+    if looks_like_phase(source.data):
+        hint = Hint("hint.run_phase", file=str(source.path))
+        return Problem(str(source.path), 0, "", "is a phase, not a suite", hint=hint)
     if looks_like_table(source.data):
         message = f"looks like a table of {', '.join(columns_of(source.data))}"
         return Problem(str(source.path), 0, "", message, hint=import_hint(source.path))
     if not source.data:
         return _problem(source, "is empty")
+    if isinstance(source.data, Mapping) and source.data.keys() >= {"name", "target"} and not _misspelled(source.data):
+        return _problem(source, "test_cases is missing")
     needed = "" if _misspelled(source.data) else f": {NEEDED}"
-    return _problem(source, f"not recognised as any format{needed}")
+    return _problem(source, f"its format is not recognised{needed}")
 
 
 def passed_over(source: Source, found: Format | None) -> Problem:
     """`found` is the format that it is in, where another one was asked for."""
-    what = (
-        f"is a file of the format {found.name}"
-        if found
-        else "is empty"
-        if not source.data
-        else "not recognised as a suite"
-    )
-    return _problem(source, f"{what}, passed over", severity="note")
+    what = f"is in the format {found.name}" if found else "is empty" if not source.data else "is not a suite"
+    return _problem(source, f"{what}, so it is skipped", severity="note")
 
 
 def _problem(source: Source, message: str, **more: Any) -> Problem:

@@ -64,7 +64,7 @@ def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
     """
     recorded: list[RecordedFile] = []
     links = (path for path in _json_entries(folder) if path.is_symlink())
-    problems = [Problem(str(path), 0, "", "is a symbolic link: left out", severity="warning") for path in links]
+    problems = [Problem(str(path), 0, "", "is a symbolic link, so it is skipped", severity="warning") for path in links]
     files: set[Path] = set()
     for path in session_files(folder):
         source, found = _read(path)
@@ -73,7 +73,7 @@ def load_sessions(folder: Path, *, forced: bool = False) -> SessionFolder:
             if recognise(source.data) is None:
                 files.add(path.resolve())
                 problems.append(
-                    Problem(str(path), 0, "", "is not a recorded session, so it is left out", severity="warning")
+                    Problem(str(path), 0, "", "is not a recorded session, so it is skipped", severity="warning")
                 )
             continue
         files.add(path.resolve())

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalharness.domain.problem import Problem
-from evalharness.domain.suite import LoadedFile
+from evalharness.domain.suite import CasePlace, LoadedFile, Suite
 from evalharness.errors import InvalidFile
 from evalharness.formats.native.folder import is_config
+from evalharness.formats.problems import Findings
 from evalharness.formats.recognition import (
     SESSIONS,
     TABLE,
@@ -63,25 +64,32 @@ def _look_through(folder: Path, forced: Format | None) -> list[LoadedFile]:
     ]
 
 
-def load_file(path: Path, forced: Format | None = None) -> LoadedFile:
+def load_file(path: Path, forced: Format | None = None, *, with_places: bool = False) -> LoadedFile:
     try:
         if path.suffix.lower() in DELIMITED:
-            return _load_delimited(path)
+            return _load_delimited(path, with_places=with_places)
         source = read_source(path)
     except InvalidFile as error:
         return _load_rest(path, error, forced)
-    return load_source(source, forced)
+    return load_source(source, forced, with_places=with_places)
 
 
-def _load_delimited(path: Path) -> LoadedFile:
+def load_with_places(path: Path, format_name: str = "") -> LoadedFile:
+    """One suite, a file or a folder of recorded sessions, and where each of its cases is written."""
+    forced = named_format(format_name) if format_name else None
+    return _load_met(path, forced) if path.is_dir() else load_file(path, forced, with_places=True)
+
+
+def _load_delimited(path: Path, *, with_places: bool) -> LoadedFile:
     from evalharness.formats.tables.columns import columns_of, usual_mapping  # here: most files are suites
     from evalharness.formats.tables.rows import read_table
 
     source = read_table(path)
     if source.data and not usual_mapping(source.data):
-        message = f"is a table of {', '.join(columns_of(source.data))}, and none of them has the name of a question"
+        columns = ", ".join(columns_of(source.data))
+        message = f"is a table with the columns {columns}; none of them is known to be the question"
         return LoadedFile(path, None, (Problem(str(path), 0, "", message, hint=import_hint(path)),))
-    return _load(source, TABLE)
+    return _load(source, TABLE, with_places=with_places)
 
 
 def load_text(text: str, path: Path, format_name: str | None = None) -> LoadedFile:
@@ -94,10 +102,10 @@ def load_text(text: str, path: Path, format_name: str | None = None) -> LoadedFi
     return load_source(source, forced)
 
 
-def load_source(source: Source, forced: Format | None = None) -> LoadedFile:
+def load_source(source: Source, forced: Format | None = None, *, with_places: bool = False) -> LoadedFile:
     format_ = forced or recognise_named(source.data)
     if format_ is not None:
-        return _load(source, format_)
+        return _load(source, format_, with_places=with_places)
     from evalharness.formats.recognition import not_a_suite  # here: most files are suites
 
     return LoadedFile(source.path, None, (not_a_suite(source),))
@@ -129,7 +137,8 @@ def _load_met(path: Path, forced: Format | None) -> LoadedFile:
         from evalharness.formats.session_folders import load_sessions
 
         sessions = load_sessions(path, forced=forced is not None)
-        return LoadedFile(path, sessions.suite, sessions.problems, SESSIONS.name, sessions.files)
+        places = {str(file.case["id"]): CasePlace(str(file.path), 1) for file in sessions.recorded}
+        return LoadedFile(path, sessions.suite, sessions.problems, SESSIONS.name, sessions.files, places=places)
     try:
         source = read_source(path)
     except InvalidFile as error:
@@ -146,21 +155,53 @@ def _load_met(path: Path, forced: Format | None) -> LoadedFile:
     return LoadedFile(path, None, (passed_over(source, found),), is_passed_over=True)
 
 
-def _load(source: Source, format_: Format) -> LoadedFile:
+def _load(source: Source, format_: Format, *, with_places: bool = False) -> LoadedFile:
     suite, findings = format_.load(source)
     problems = list(findings.problems)
     if suite is not None:
-        filled = {"cases", "graders", "target", "targets", "variants"}
-        names = needed(suite.model_dump(mode="json", include=filled)) if suite.templated else set()
         given = {name.lower() for name in suite.vars}
+        unfilled = _needed_variables(suite) - given if suite.templated else set()
+        by_prompts = {name: where for name, where in _lacking_in_prompts(suite).items() if name not in given | unfilled}
         problems += [
-            Problem(str(source.path), 0, "", f"needs the variable {name}", severity="note")
-            for name in sorted(names - given)
+            Problem(str(source.path), 0, "", f"needs the variable {name}{by_prompts.get(name, '')}", severity="note")
+            for name in sorted(unfilled | by_prompts.keys())
         ]
-    parts = frozenset(findings.parts)
     return LoadedFile(
-        source.path, suite, tuple(problems), format_.name, parts, thresholds_from=findings.thresholds_from
+        source.path,
+        suite,
+        tuple(problems),
+        format_.name,
+        frozenset(findings.parts),
+        findings.thresholds_from,
+        places=_places(findings) if with_places else {},
     )
+
+
+def _places(findings: Findings) -> dict[str, CasePlace]:
+    """Only on request: counting the lines of a large file takes a while."""
+    return {
+        case_id: CasePlace(str(source.path), source.line_of(path)) for case_id, (source, path) in findings.cases.items()
+    }
+
+
+def _needed_variables(suite: Suite) -> set[str]:
+    """Those that nothing in the cases gives a value to; prompts not counted."""
+    names = needed(suite.model_dump(mode="json", include={"target", "targets", "variants", "notify"}))
+    shared = needed(suite.model_dump(mode="json", include={"graders"}))
+    for case in suite.cases:
+        names |= (shared | needed(case.model_dump(mode="json", exclude={"vars"}))) - case.own_values.keys()
+    return names
+
+
+def _lacking_in_prompts(suite: Suite) -> dict[str, str]:
+    """The same for prompts: each name with the first prompt and case that lack it."""
+    found: dict[str, str] = {}
+    for prompt in suite.prompts:
+        names = prompt.variables
+        for case in suite.cases:
+            for name in names - case.values_for(names).keys():
+                found.setdefault(name, f" for the prompt '{prompt.name}' in case '{case.id}'")
+    return found
 
 
 def _load_rest(path: Path, error: InvalidFile, forced: Format | None) -> LoadedFile:

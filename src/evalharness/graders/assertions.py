@@ -33,7 +33,7 @@ def kept_evidence(value: Json) -> Json:
         plain = to_jsonable_python(value, fallback=lambda odd: f"<{type(odd).__name__}>", inf_nan_mode="null")
         text = compact_text(plain)
     except (RecursionError, ValueError) as error:
-        return f"a value that cannot be kept: {error}"
+        return f"a value that cannot be stored: {error}"
     return plain if len(text) <= LONGEST_EVIDENCE else head(text, LONGEST_EVIDENCE)
 
 

@@ -49,7 +49,7 @@ class CodeTestsOptions(Options):
     @classmethod
     def _is_name(cls, name: str | None) -> str | None:
         if name is not None and not name.isidentifier():
-            hint = "; tests can make objects of a class by its name" if "." in name else ""
+            hint = "; give the class alone, and let the tests create its objects" if "." in name else ""
             raise ValueError(f"must be the name of a function or a class{hint}")
         return name
 
@@ -57,7 +57,7 @@ class CodeTestsOptions(Options):
     def _arguments_are_given(self) -> CodeTestsOptions:
         functions = _functions(_parsed(self.test).body)
         if CHECK in functions and self.entry_point is None:
-            raise ValueError("entry_point is missing: the function that check(candidate) is called with")
+            raise ValueError("entry_point is missing: name the function to pass to check(candidate)")
         for name, node in functions.items():
             if name.startswith(TEST) and [arg.arg for arg in node.args.args] not in ([], ["candidate"]):
                 raise ValueError(f"{name} has unknown arguments; only `candidate` is passed")
@@ -134,4 +134,4 @@ def _parsed(test: str) -> ast.Module:
     try:
         return ast.parse(test)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"is not Python: {error}") from None
+        raise ValueError(f"is not valid Python: {error}") from None

@@ -16,7 +16,7 @@ from evalharness import registry
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
 from evalharness.domain.example import Example, merge_examples
-from evalharness.domain.grade import Grade, added_up
+from evalharness.domain.grade import Grade, added_up, mean_figures
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
@@ -94,7 +94,8 @@ class Composite(Grader):
         whole = self._whole(grades)
         before = context.before.judging if context.before else ()
         judging = added_up((*before, *(each for _, grade in grades for each in grade.judging)))
-        return whole.model_copy(update={"judging": judging}) if judging else whole
+        figures = mean_figures(grade.figures for _, grade in grades)
+        return whole.model_copy(update={"judging": judging, "figures": figures}) if judging or figures else whole
 
     @abstractmethod
     def _whole(self, grades: Graded) -> Grade:
@@ -212,7 +213,7 @@ class Not(Composite):
     def _whole(self, grades: Graded) -> Grade:
         [(spec, inner)] = grades
         score = None if inner.score is None else 1.0 - inner.score
-        reason = f"{spec.label} passed and should not have" if inner.passed else ""
+        reason = f"{spec.label} passed, but should not have" if inner.passed else ""
         return _without_verdict(grades, grades) or Grade.of(
             not inner.passed, score=score, reason=reason, evidence=_evidence(grades)
         )

@@ -96,12 +96,12 @@ class DeltasOptions(Options):
         """A misspelled path would otherwise pass every answer."""
         numbers = list(numbers_in(self.value))
         if not numbers:
-            raise ValueError("the value contains no number to compare with")
+            raise ValueError("the value contains no number to compare")
         for pattern, _ in self.tolerances:
             if not any(self._covers(pattern, path) for path, _ in numbers):
-                raise ValueError(f"tolerance '{'.'.join(pattern)}' is not a number in the value and contains none")
+                raise ValueError(f"tolerance '{'.'.join(pattern)}' matches no number in the value")
         if not self.judged():
-            raise ValueError("every number that could be judged is ignored")
+            raise ValueError("every number is ignored, so there is nothing to check")
         return self
 
     @property
@@ -177,7 +177,7 @@ class NumericDeltas(Grader):
             return not_json(context.output, problem)
         judged = self._judged_in(actual)
         if not judged:
-            raise Unscored("the answer is the body of a response alone, and no number of it is judged")
+            raise Unscored("the answer is only the body of a response, and none of its numbers is checked")
         problems, deltas = [], {}
         for path, before, limits in judged:
             place = shown(".".join(path), 120)[1:-1] or "the answer"

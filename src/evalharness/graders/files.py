@@ -127,6 +127,6 @@ class Files(Grader):
 def _require_all_kept(path: str, content: str | None, changed: dict[str, str]) -> None:
     """Nothing is compared with a target that the harness merely did not keep."""
     if content is None and NOT_ALL_KEPT in changed:
-        raise Unscored(f"{path} is not among the files that were kept: {changed[NOT_ALL_KEPT]}")
+        raise Unscored(f"{path} is not one of the files that were kept: {changed[NOT_ALL_KEPT]}")
     if content is not None and path in changed and (cut := PARTLY_KEPT.search(content)):
-        raise Unscored(f"only a part of {path} was kept, and what is looked for is not in it: {cut[0].strip()}")
+        raise Unscored(f"only part of {path} was kept, and the text is not in that part: {cut[0].strip()}")

@@ -17,12 +17,16 @@ from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.grade import VERDICTS, Grade, kept_evidence
 from evalharness.domain.options import Number, Options, Share
 from evalharness.domain.record import copied
-from evalharness.errors import InvalidValue, Unscored, UsageError
+from evalharness.errors import InvalidValue, Unscored, UsageError, raised_at
 from evalharness.references import call_function, code_of, function_source, import_reference, only_its_program_has
 from evalharness.stats.thresholds import reaches
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 
+TAKES_CONTEXT = (
+    f"a grader function gets a {GradeContext.__name__}: write `def check(context)` "
+    "and use context.output, context.text, context.input or context.reference"
+)
 MAPPING_KEYS = {"passed", "score", "reason", "evidence", "details"}
 
 
@@ -85,6 +89,12 @@ class Function(Grader):
             if not limit.expired():  # the function's own
                 raise
             raise Unscored(f"the grader took more than {self.options.timeout_seconds:g} s") from None
+        except (AttributeError, TypeError) as error:
+            if GradeContext.__name__ not in str(error):
+                raise
+            place = raised_at(error)
+            raised = f"the grader raised {type(error).__name__}: {error}" + (f" ({place})" if place else "")
+            raise Unscored(f"{raised}; {TAKES_CONTEXT}") from error
         return as_grade(returned, self.options.threshold)
 
 
@@ -118,7 +128,7 @@ def _checked(grade: Grade) -> Grade:
             is_final=grade.is_final,
         )
     except InvalidValue as error:
-        raise Unscored(f"the grader returned a Grade that is none: {error.message.removeprefix('Grade: ')}") from None
+        raise Unscored(f"the grader returned an invalid Grade: {error.message.removeprefix('Grade: ')}") from None
 
 
 def _grade_of_score(score: Any, threshold: float, reason: Any = None, evidence: Any = None) -> Grade:

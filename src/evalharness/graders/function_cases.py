@@ -85,7 +85,7 @@ class FunctionCase(Record):
         if self.comparator == "set" and not isinstance(self.expected, list | tuple):
             raise ValueError("the comparator 'set' expects a list")
         if self.comparator != "approx" and (self.absolute is not None or self.relative is not None):
-            raise ValueError("a tolerance is for the comparator 'approx'")
+            raise ValueError("tolerance has no effect without the comparator 'approx'")
         if self.comparator == "regex":
             try:
                 compile_pattern(self.expected)
@@ -159,14 +159,14 @@ class FunctionOutputOptions(Options):
     @model_validator(mode="after")
     def _shell_has_no_keywords(self) -> FunctionOutputOptions:
         if self.executor == "bash" and any(case.kwargs for case in self.test_cases):
-            raise ValueError("a shell function takes words, no kwargs")
+            raise ValueError("a shell function takes words, not kwargs")
         return self
 
     @model_validator(mode="after")
     def _tolerances_are_used(self) -> FunctionOutputOptions:
         is_given = self.absolute is not None or self.relative is not None
         if is_given and not any(case.comparator == "approx" for case in self.test_cases):
-            raise ValueError("a tolerance is for the comparator 'approx', which no test case uses: comparator: approx")
+            raise ValueError("tolerance has no effect unless a test case has the comparator 'approx'")
         return self
 
 

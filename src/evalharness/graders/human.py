@@ -97,7 +97,7 @@ class RatingScale(Record):
         if self.type == "likert" and strangers:
             raise ValueError(f"label '{strangers[0]}' is not on the scale from {low} to {high}")
         if self.type == "binary" and self.options and sorted(o.value for o in self.options) != [False, True]:
-            raise ValueError("options of a binary scale are two: one with the value true, one with false")
+            raise ValueError("a binary scale has two options: one with the value true, one with false")
         if self.min_items > self.max_items:
             raise ValueError(f"min_items {self.min_items} is larger than max_items {self.max_items}")
         return self

@@ -152,7 +152,7 @@ class _Translation:
 
     def text(self) -> str:
         if self._tokens and self._tokens[-1] == "\\":
-            raise UsageError("it ends in a backslash")
+            raise UsageError("it ends with a backslash")
         for token in self._tokens:
             self._translate(token)
         if self._open:
@@ -190,7 +190,7 @@ class _Translation:
 
     def _open_group(self, token: str) -> None:
         if token == "(?":
-            raise UsageError("( is followed by a ? that JavaScript does not know")
+            raise UsageError("(? is followed by something that JavaScript does not allow")
         is_capture = token == "(" or _name_in(token) is not None
         self._opened += is_capture
         self._open.append(_Group(len(self._done), token, self._opened if is_capture else 0))

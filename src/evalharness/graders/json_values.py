@@ -57,7 +57,7 @@ def _with_unique_keys(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {shown(key)} is there twice")
+            raise ValueError(f"the key {shown(key)} appears twice")
         found[key] = value
     return found
 
@@ -88,7 +88,7 @@ class JsonEquals(Grader):
         difference = first_difference(self.options.value, actual, "$")
         if difference is None:
             return Grade.of(True)
-        return Grade.of(False, reason=difference, evidence=_compared(self.options.value, actual))
+        return Grade.of(False, reason=difference, evidence=compared_values(self.options.value, actual) or None)
 
     def example(self) -> Example:
         """A text is taken for JSON text, so a JSON string must be written as one; None would ask for nothing."""
@@ -112,7 +112,7 @@ class JsonSchemaOptions(Options):
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise ValueError(f"is not a JSON Schema: {str(error).splitlines()[0]}") from None
         if (reference := circular_reference(schema)) is not None:
-            raise ValueError(f"says nothing: the reference '{reference}' leads back to itself")
+            raise ValueError(f"is circular: the reference '{reference}' leads back to itself")
         return schema
 
 
@@ -160,10 +160,10 @@ def first_difference(expected: Json, actual: Json, path: str) -> str | None:
     return next((found for place, one, other in pairs if (found := first_difference(one, other, place))), None)
 
 
-def _compared(expected: Json, actual: Json) -> Json:
+def compared_values(expected: Json, actual: Json) -> dict[str, Json]:
     """The evidence of a comparison that failed; of a large value the answer has it, and the reason the difference."""
     sizes = [len(as_text(value)) for value in (expected, actual)]
-    return {"expected": expected, "actual": actual} if max(sizes) <= LONGEST_COMPARED else None
+    return {"expected": expected, "actual": actual} if max(sizes) <= LONGEST_COMPARED else {}
 
 
 def named(value: Json) -> str:

@@ -88,7 +88,7 @@ class OwnScorer(ScorerGrader):
 def _method_of(scorer: Any, reference: str) -> Callable[..., Any]:
     function = getattr(scorer, "score", scorer)
     if not callable(function):
-        raise UsageError(f"the scorer {reference} is neither a function nor has it a method score")
+        raise UsageError(f"the scorer {reference} is neither a function nor an object with a method score")
     return cast(Callable[..., Any], function)
 
 
@@ -103,4 +103,4 @@ def as_score(returned: Any, name: str) -> Score:
     try:
         return Score.model_validate({"name": name, **returned})
     except ValidationError as error:
-        raise Unscored(f"the scorer returned no score from 0 to 1: {explain(error)}") from None
+        raise Unscored(f"the scorer did not return a score from 0 to 1: {explain(error)}") from None

@@ -43,7 +43,7 @@ KEEP_BYTES = 33_554_432
 """More than a runner ever says: its replies are never cut."""
 MOST_CODE = 1_000_000
 TOO_LONG = f"the answer is longer than {MOST_CODE:,} characters, too long to be run as code"
-DISTURBED = "the code disturbed the protocol: something else than a result came out of its sandbox"
+DISTURBED = "the code interfered with its runner: the sandbox returned something other than a result"
 LONGEST_ERROR = 600
 START_S = 10.0
 """What the start of a sandbox and of its runner may take on a busy machine."""

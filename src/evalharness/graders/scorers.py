@@ -161,7 +161,7 @@ class SimilarityOptions(ScorerOptions):
     @model_validator(mode="after")
     def _model_is_asked(self) -> SimilarityOptions:
         if self.model and self.algorithm != "semantic":
-            raise ValueError("model does nothing without 'algorithm: semantic'")
+            raise ValueError("model has no effect without 'algorithm: semantic'")
         return self
 
 

@@ -68,7 +68,7 @@ class SemanticSimilarity(Grader):
         except UsageError as error:
             return awaiting_model(error)
         passed = reaches(score, options.threshold)
-        reason = f"nearness {score:.3f} < {options.threshold:g} of {shown(text)} to {shown(expected)}"
+        reason = f"similarity {score:.3f} < {options.threshold:g} between {shown(text)} and {shown(expected)}"
         evidence = {"model": embedding_model(self.services, options.model), "threshold": options.threshold}
         grade = Grade.of(passed, score=score, reason="" if passed else reason, evidence=evidence)
         return grade.model_copy(update={"judging": judging})

@@ -106,7 +106,7 @@ class SessionAssertionsOptions(Options, SessionCheck):
         for assertion in assertions:
             is_known = assertion.type == "cost_threshold" and not has_braces(assertion.value)
             if is_known and threshold_of(assertion.value) is None:
-                raise ValueError("the value of cost_threshold is a number of dollars")
+                raise ValueError("the value of cost_threshold must be a number of dollars")
         return assertions
 
 

@@ -22,7 +22,7 @@ from evalharness.domain.example import Example
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.errors import Unscored, closest
-from evalharness.graders.json_values import named, not_json, parsed
+from evalharness.graders.json_values import compared_values, named, not_json, parsed
 from evalharness.graders.paths import JsonPath, children, fits, is_there, read_path
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
@@ -209,6 +209,9 @@ def read_json_text(value: Json) -> Json:
 class StructureComparison:
     """Counts the values compared and those that differ, and keeps the first differences in words.
 
+    Every comparison returns the nearest value that would have passed: the answer's own, with what differs replaced. The
+    difference of the two is what was found wrong, without additional fields and whatever else is allowed.
+
     Paths start at the body of an HTTP response; `body.…` and `headers.…` are understood too.
     """
 
@@ -216,15 +219,19 @@ class StructureComparison:
     compared: int = 0
     wrong: int = 0
     differences: list[str] = field(default_factory=list)
+    compared_values: dict[str, Json] = field(default_factory=dict)
+    """What to show as expected and actual; empty where the two do not show everything that is wrong."""
     _prefix: JsonPath = field(default=(), init=False)
     _free_fields: list[JsonPath] = field(default_factory=list, init=False)
     _free_values: list[JsonPath] = field(default_factory=list, init=False)
+    _has_invisible: bool = field(default=False, init=False)
 
     def grade(self) -> Grade:
         if not self.wrong:
             return Grade.of(True)
         reason = "; ".join(self.differences[:SHOWN_DIFFERENCES])
         evidence = {"differences": self.differences, "compared": self.compared, "wrong": self.wrong}
+        evidence |= self.compared_values
         return Grade.of(False, score=1 - self.wrong / self.compared, reason=reason, evidence=evidence)
 
     def compare_answers(self, expected: Json, actual: Json) -> None:
@@ -232,90 +239,113 @@ class StructureComparison:
         expects, has = expects_response(expected, actual), is_response(actual)
         self._free_fields = _patterns(self.options.ignore_fields, from_body=expects or has)
         self._free_values = _patterns(self.options.ignore_values, from_body=expects or has)
+        nearest = actual
         if expects and has:
-            self._compare_envelopes(expected, actual)
+            nearest = self._compare_envelopes(expected, actual)
             self._prefix = ("body",)
         found = actual["body"] if has else actual
         for pattern in _patterns(self.options.require_keys, from_body=expects or has):
-            self._count(is_there(read_json_text(found), pattern), pattern, "is missing")
-        if not expects:
-            self._compare_bodies(expected, found)
-        elif "body" in expected:
-            self._compare_bodies(expected["body"], found)
+            is_missing = not is_there(read_json_text(found), pattern)
+            self._count(not is_missing, pattern, "is missing")
+            self._has_invisible |= is_missing
+        if not expects or "body" in expected:
+            wanted = expected["body"] if expects else expected
+            found = found if isinstance(wanted, str) else read_json_text(found)
+            body = self._compare(wanted, found, ())
+            nearest = {**nearest, "body": body} if has else body
+        if self.wrong and not self._has_invisible:
+            self.compared_values = compared_values(nearest, {**actual, "body": found} if has else found)
 
-    def _compare_bodies(self, expected: Json, actual: Json) -> None:
-        self._compare(expected, actual if isinstance(expected, str) else read_json_text(actual), ())
-
-    def _compare_envelopes(self, expected: dict[str, Json], actual: dict[str, Json]) -> None:
+    def _compare_envelopes(self, expected: dict[str, Json], actual: dict[str, Json]) -> dict[str, Json]:
+        nearest = dict(actual)
         if "status" in expected:
-            self._compare_values(expected["status"], actual["status"], ("status",))
-        received = {name.lower(): value for name, value in children(actual.get("headers"))}
+            nearest["status"] = self._compare_values(expected["status"], actual["status"], ("status",))
+        headers = dict(children(actual.get("headers")))
+        received = {name.lower(): value for name, value in headers.items()}
+        written = {name.lower(): name for name in headers}
         for name, value in children(expected.get("headers")):
             path = ("headers", name.lower())
             if self._listed(path, self._free_fields):
                 continue
             if path[1] not in received:
                 self._count(False, path, "is missing")
+                headers[name] = value
             elif not self._listed(path, self._free_values):
                 same = same_header(path[1], value, received[path[1]], strict=self.options.strict)
                 self._count(same, path, f"is {named(received[path[1]])}, expected {named(value)}")
+                if not same:
+                    headers[written[path[1]]] = value
+        if "headers" in expected:
+            nearest["headers"] = headers
         for key in sorted(expected.keys() - PARTS):
-            self._compare_field(expected, actual, key, ())
+            self._compare_field(expected, actual, key, (), nearest)
+        return nearest
 
-    def _compare(self, expected: Json, actual: Json, path: JsonPath) -> None:
+    def _compare(self, expected: Json, actual: Json, path: JsonPath) -> Json:
         if self._is_free(path):
-            return
+            return actual
         if isinstance(expected, dict) and isinstance(actual, dict):
-            self._compare_mappings(expected, actual, path)
-        elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
-            self._compare_lists(list(expected), list(actual), path)
-        else:
-            self._compare_values(expected, actual, path)
+            return self._compare_mappings(expected, actual, path)
+        if isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+            return self._compare_lists(list(expected), list(actual), path)
+        return self._compare_values(expected, actual, path)
 
-    def _compare_values(self, expected: Json, actual: Json, path: JsonPath) -> None:
+    def _compare_values(self, expected: Json, actual: Json, path: JsonPath) -> Json:
         if has_matcher(expected):
             same = matches_placeholders(expected, actual)
         else:
             expected = literal(expected) if isinstance(expected, str) else expected
-            alike = type(expected) is type(actual) if self.options.strict else True
-            same = alike and expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
+            looks_same = expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
+            same = looks_same and (type(expected) is type(actual) or not self.options.strict)
+            self._has_invisible |= looks_same and not same
         self._count(same, path, f"is {named(actual)}, expected {named(expected)}", _leaves(expected))
+        return actual if same else expected
 
-    def _compare_mappings(self, expected: dict[str, Json], actual: dict[str, Json], path: JsonPath) -> None:
+    def _compare_mappings(self, expected: dict[str, Json], actual: dict[str, Json], path: JsonPath) -> Json:
         expected, actual = dict(children(expected)), dict(children(actual))
+        nearest = dict(actual)
         if not expected:
             self.compared += 1
         for key in expected:
-            self._compare_field(expected, actual, key, path)
+            self._compare_field(expected, actual, key, path, nearest)
         if self.options.refuses_additional_fields:
             for key in actual:
                 if key not in expected and not self._is_free((*path, key)):
                     self._count(False, (*path, key), "is not expected")
+                    del nearest[key]
         if self.options.keeps_order:
             kept = {key for key in expected if key in actual and not self._listed((*path, key), self._free_fields)}
             if [key for key in expected if key in kept] != [key for key in actual if key in kept]:
-                self._count(False, path, "has its fields in another order")
+                self._count(False, path, "has its fields in a different order")
+                self._has_invisible = True
+        return nearest
 
-    def _compare_field(self, expected: dict[str, Json], actual: dict[str, Json], key: str, path: JsonPath) -> None:
+    def _compare_field(
+        self, expected: dict[str, Json], actual: dict[str, Json], key: str, path: JsonPath, nearest: dict[str, Json]
+    ) -> None:
         below = (*path, key)
         if key in actual:
-            self._compare(expected[key], actual[key], below)
+            nearest[key] = self._compare(expected[key], actual[key], below)
         elif not self._listed(below, self._free_fields):
             self._count(False, below, "is missing", _leaves(expected[key]))
+            nearest[key] = expected[key]
 
-    def _compare_lists(self, expected: list[Json], actual: list[Json], path: JsonPath) -> None:
+    def _compare_lists(self, expected: list[Json], actual: list[Json], path: JsonPath) -> Json:
         """One element that holds a placeholder is the template of them all, however many there are."""
         if len(expected) == 1 and holds_placeholder(expected[0]):
             expected = expected * len(actual)
         if not expected:
             self.compared += 1
-        for position, (one, other) in enumerate(zip(expected, actual, strict=False)):
-            self._compare(one, other, (*path, str(position)))
+        pairs = enumerate(zip(expected, actual, strict=False))
+        nearest = [self._compare(one, other, (*path, str(position))) for position, (one, other) in pairs]
         longer = expected if len(expected) > len(actual) else actual
         rest = [i for i in range(min(len(expected), len(actual)), len(longer)) if not self._is_free((*path, str(i)))]
         if rest:
             lacking = sum(_leaves(expected[i]) if longer is expected else 1 for i in rest)
             self._count(False, path, f"has {len(actual)} elements, expected {len(expected)}", lacking)
+        # What is free keeps its place: up to the last element that is missing, or to the first that is not expected.
+        end = len(actual) if not rest else rest[-1] + 1 if longer is expected else rest[0]
+        return [*nearest, *longer[len(nearest) : end]]
 
     def _is_free(self, path: JsonPath) -> bool:
         return self._listed(path, self._free_fields) or self._listed(path, self._free_values)

@@ -159,7 +159,7 @@ class StartsWith(Grader):
         wanted = self.options.value
         if self.options.folded(text).startswith(self.options.folded(wanted.lstrip())):
             return Grade.of(True)
-        reason = f"expected {shown(wanted)} first, got {shown(text)}"
+        reason = f"expected {shown(wanted)} at the start, got {shown(text)}"
         return Grade.of(False, reason=reason, evidence=compared(wanted, head(text, len(wanted) + BESIDE)))
 
     def example(self) -> Example:
@@ -178,7 +178,7 @@ class EndsWith(Grader):
         wanted = self.options.value
         if self.options.folded(text).endswith(self.options.folded(wanted.rstrip())):
             return Grade.of(True)
-        reason = f"expected {shown(wanted)} last, got {shown(tail(text, TAIL), TAIL + 1)}"
+        reason = f"expected {shown(wanted)} at the end, got {shown(tail(text, TAIL), TAIL + 1)}"
         return Grade.of(False, reason=reason, evidence=compared(wanted, tail(text, len(wanted) + BESIDE)))
 
     def example(self) -> Example:

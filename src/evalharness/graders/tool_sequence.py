@@ -76,7 +76,7 @@ class ToolSequence(Grader):
     async def grade(self, context: GradeContext) -> Grade:
         calls = context.transcript.tool_calls
         if len(calls) > MAX_CALLS:
-            raise Unscored(f"{len(calls)} tool calls are more than the {MAX_CALLS} that are compared")
+            raise Unscored(f"{len(calls)} tool calls are too many to compare: at most {MAX_CALLS}")
         if len(self.options.calls) * len(calls) <= IN_PLACE:
             return self._compare(calls)
         grade: Grade = await self.services.in_thread(self._compare, calls)
@@ -119,7 +119,7 @@ def accepted_calls(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) 
         by_name[call.name].append(position)
     compared = sum(len(by_name[wanted.name]) for wanted in expected if wanted.arguments)
     if compared > MAX_COMPARED:
-        raise Unscored(f"{compared} comparisons of arguments are more than the {MAX_COMPARED} that are made")
+        raise Unscored(f"{compared} comparisons of arguments are too many: at most {MAX_COMPARED}")
     given = [_arguments(call) for call in calls] if compared else []
     named = {name: _mask(positions) for name, positions in by_name.items()}
     return [

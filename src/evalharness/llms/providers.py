@@ -68,7 +68,7 @@ def provider_named(name: str, environment: Mapping[str, str], others: Iterable[s
     if environment.get(variable(name, "BASE_URL")):
         return Provider()
     unknown = UnknownName(
-        "provider of models", name, [*PROVIDERS, *(other for other in others if other != OPENAI_COMPATIBLE)]
+        "model provider", name, [*PROVIDERS, *(other for other in others if other != OPENAI_COMPATIBLE)]
     )
     unknown.hint += f"; for an OpenAI-compatible server of any name set {variable(name, 'BASE_URL')}"
     raise unknown

@@ -42,7 +42,7 @@ SHOWN = 80
 STEP_KEYS = ("text", "object", "tool_calls", "finish_reason")
 _OURS = {
     "missing": "is missing",
-    "extra_forbidden": "is not known",
+    "extra_forbidden": "is not a known key",
     "string_type": "must be text",
     "tuple_type": "must be a list",
     "dict_type": "must be a mapping",

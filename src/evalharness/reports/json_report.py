@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, ClassVar
@@ -15,6 +14,7 @@ from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedComparison, ReportedRun, WrittenTrials
 from evalharness.domain.trial import Trial
+from evalharness.reports.json_text import json_text
 from evalharness.reports.words.say import with_texts
 
 OUTPUT_HEAD = 500
@@ -49,7 +49,7 @@ class JsonReporter(Reporter):
         """One: {"comparison": …}; several: {"comparisons": […]}."""
         rows = [with_texts(each.comparison) for each in compared]
         document = {"comparison": rows[0]} if len(rows) == 1 else {"comparisons": rows}
-        stream.write(presentation.redact(json.dumps(document, ensure_ascii=False, indent=1)) + "\n")
+        stream.write(json_text(document, presentation.redact) + "\n")
 
     def recognises_comparisons(self, head: str) -> bool:
         return _COMPARISON.match(head) is not None
@@ -60,8 +60,7 @@ def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str]
     unknown = [name for name, value in report.metrics.items() if value is None]
     head["measurements"] |= {name: dict.fromkeys(Measurement.model_fields) for name in unknown}
     head["recommendations"], head["findings"] = _advice(head["recommendations"])
-    text = json.dumps(head, ensure_ascii=False, indent=1)
-    shown = redact(text)
+    shown = json_text(head, redact)
     # Redacting may write the document again, without its line breaks, or leave nothing of it but a text.
     whole = shown if shown.startswith("{") else f'{{"redacted": {shown}}}'
     if trials is None:
@@ -71,17 +70,14 @@ def _pieces(report: Report, trials: WrittenTrials | None, redact: Callable[[str]
     for position, trial in enumerate(trials):
         separator = ",\n  " if position else "\n  "
         data = trial_data(trial) if isinstance(trial, Trial) else trial
-        yield separator + redact(json.dumps(data, ensure_ascii=False))
+        yield separator + json_text(data, redact, indent=None)
     yield "\n ]\n}"
 
 
-def _advice(recommendations: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Any]]:
-    """What to do next, in words, and what is behind each: texts are what is read of this by most."""
-    findings = [each["finding"] for each in recommendations]
-    return [
-        {"kind": each["kind"], "text": found["text"], "cases": each["cases"]}
-        for each, found in zip(recommendations, findings, strict=True)
-    ], findings
+def _advice(recommendations: list[dict[str, Any]]) -> tuple[list[str], list[dict[str, Any]]]:
+    """What to do next, in words; and beside them, in the same order, what was found, of which cases."""
+    findings = [each["finding"] | {"kind": each["kind"], "cases": each["cases"]} for each in recommendations]
+    return [found["text"] for found in findings], findings
 
 
 def _grounds(grade: Grade) -> dict[str, Any]:
@@ -131,6 +127,7 @@ def trial_data(trial: Trial) -> dict[str, Any]:
                 "required": grade.required,
                 "weight": grade.weight,
                 **({"cause": grade.cause} if grade.cause else {}),
+                **({"figures": grade.figures} if grade.figures else {}),
                 **_grounds(grade),
             }
             for grade in trial.grades

@@ -22,7 +22,7 @@ from evalharness.domain.report import Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.reports.terminal.figures import is_sure
 from evalharness.reports.terminal.sequential import outcome_of
-from evalharness.reports.wording import harmless
+from evalharness.reports.wording import clean
 from evalharness.reports.words.say import say
 
 VERDICTS = {"failed": "failure", "error": "error"}
@@ -139,7 +139,7 @@ class _Writer:
 
     def _clean(self, text: str) -> str:
         """Redacted, and without what neither a terminal nor XML can hold."""
-        return _NOT_XML.sub("", harmless(self._redact(text)))
+        return _NOT_XML.sub("", clean(text, self._redact))
 
 
 def _with_variant(report: Report) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from evalharness.documents.session_results import (
 from evalharness.domain.plain_numbers import count
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor
+from evalharness.reports.json_text import json_text
 from evalharness.reports.wording import harmless, money
 
 GOOD, FAIR = 0.75, 0.5
@@ -176,7 +176,7 @@ def _rfc3339(moment: datetime) -> str:
 
 
 def _json(data: Any, redactor: Redactor) -> str:
-    return json.dumps(redactor.redact_value(data), ensure_ascii=False, indent=2) + "\n"
+    return json_text(redactor.redact_value(data), indent=2) + "\n"
 
 
 def _write(path: Path, text: str) -> Path:

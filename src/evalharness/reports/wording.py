@@ -23,7 +23,7 @@ _CONTROL = re.compile(
     | (?: \x1b[\]PX^_] | [\x90\x98\x9d\x9e\x9f] ) [^\x07\x1b\x9c\n]* (?: \x07 | \x9c | \x1b\\ )?   # titles, clipboard
     | \x1b [\ -/]* [0-~]?
     | [\x00-\x08\x0b-\x1f\x7f-\x9f]
-    | [\u202a-\u202e\u2066-\u2069]                                             # what turns text around
+    | [\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]                            # what turns text around
     """,
     re.VERBOSE,
 )
@@ -32,6 +32,12 @@ _CONTROL = re.compile(
 def harmless(text: str) -> str:
     """Text without what a terminal would obey: escape sequences, control characters, orders to write backwards."""
     return _CONTROL.sub("", text)
+
+
+def clean(text: str, redact: Callable[[str], str]) -> str:
+    """Redacted and harmless. Redacted twice: an escape sequence may hide a secret, and a secret may contain a control
+    character."""
+    return redact(harmless(redact(text)))
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -20,7 +20,7 @@ def regularised_beta(x: float, a: float, b: float) -> float:
     """I_x(a, b): the chance that a Beta(a, b) variable is at most x."""
     _check_parameters(a, b)
     if not 0 <= x <= 1:
-        raise UsageError(f"x must lie between 0 and 1, got {x}")
+        raise UsageError(f"x must be between 0 and 1, got {x}")
     return regularised_beta_split(a, b, x, 1 - x)
 
 

@@ -29,11 +29,6 @@ MOST_DRAWN = 40
 """Up to so many trials per run, runs are simulated; beyond, the normal approximation has the smaller error."""
 MOST_SUMMED = 400
 """Up to so many cases with one trial, the power is summed exactly."""
-_UNSURE = 0.01
-"""Extra power required with one trial per case, where the rates are hardly known.
-
-A size that is too small costs more power than an equally large excess gains.
-"""
 _SEED = 22
 """Of sixteen seeds, one whose drops are close to the mean over all of them (for two results of 10 cases x 4 trials)."""
 _NODES = 48
@@ -56,7 +51,7 @@ def smallest_shift(laws: Sequence[CaseLaw], alpha: float, power: float) -> float
     """How far each case's rate must fall for two such runs to show it with this power; None if even 0 is not enough."""
     sizes = {(law.n_old, law.n_new) for law in laws}
     if sizes == {(1, 1)} and sum(law.cases for law in laws) <= MOST_SUMMED:
-        return _fewest_points(_one_trial_power(laws, alpha), min(power + _UNSURE, (1 + power) / 2))
+        return _fewest_points(_one_trial_power(laws, alpha), power)
     if sum(law.cases * law.n_new for law in laws) <= MOST_DRAWN:
         return _drawn(laws, alpha, power)
     return _fewest_points(_normal_power(laws, alpha), power)

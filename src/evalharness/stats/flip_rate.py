@@ -82,4 +82,4 @@ def _if_alike(watched: Sequence[tuple[int, int]], quiet_at: Callable[[float], fl
 
 def _check(n: int, c: int) -> None:
     if not 0 <= c <= n:
-        raise UsageError(f"passes must lie between 0 and the {n} trials, got {c}")
+        raise UsageError(f"passes must be between 0 and the {n} trials, got {c}")

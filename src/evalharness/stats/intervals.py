@@ -253,7 +253,7 @@ def bootstrap_plus_one_case(
 def upper_probability(level: float) -> float:
     """The probability whose quantile is the upper end of a two-sided interval of this level."""
     if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
+        raise UsageError(f"a confidence level must be between 0 and 1, got {level}")
     return (1 + level) / 2
 
 
@@ -297,7 +297,7 @@ def _scaled(weights: Sequence[float]) -> list[float]:
 
 def _check(estimates: Sequence[float], total_trials: int, weights: Sequence[float] | None) -> None:
     if not all(0 <= estimate <= 1 for estimate in estimates):
-        raise UsageError("every estimate must lie between 0 and 1")
+        raise UsageError("every estimate must be between 0 and 1")
     if total_trials < len(estimates):
         raise UsageError(f"{len(estimates)} estimates cannot come from {total_trials} trials")
     if weights is None:

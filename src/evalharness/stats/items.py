@@ -52,7 +52,7 @@ def item_analysis(shares_by_target: Sequence[Mapping[str, float]]) -> ItemFigure
     A case that fewer than five targets were tried on is left out.
     """
     if not all(0 <= share <= 1 for shares in shares_by_target for share in shares.values()):
-        raise UsageError("every share passed must lie between 0 and 1")
+        raise UsageError("every share passed must be between 0 and 1")
     if len(shares_by_target) < FEWEST_TARGETS:
         return None
     cases = dict.fromkeys(case for shares in shares_by_target for case in shares)

@@ -58,5 +58,5 @@ def _ascending(p_values: Sequence[float]) -> list[tuple[float, int]]:
     """The distinct p-values with their counts, ascending; equal ones are adjusted alike."""
     counted = sorted(Counter(p_values).items())
     if not all(0 <= p <= 1 for p, _ in counted):
-        raise UsageError("every p-value must lie between 0 and 1")
+        raise UsageError("every p-value must be between 0 and 1")
     return counted

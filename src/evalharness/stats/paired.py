@@ -69,7 +69,7 @@ def paired_difference(
     With `of_clusters`, each difference is that of a cluster of cases, and `method` and `formula` say so.
     """
     if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
+        raise UsageError(f"a confidence level must be between 0 and 1, got {level}")
     if not span > 0:
         raise UsageError(f"the span of a scale is positive, got {span}")
     _check(differences, span)

@@ -166,4 +166,4 @@ def _check(pass_1_to_n: Sequence[float], cases: int) -> None:
     if cases < 1:
         raise UsageError(f"needs at least 1 case, got {cases}")
     if not all(0 <= share <= 1 for share in pass_1_to_n):
-        raise UsageError("every pass^k must lie between 0 and 1", hint="write 42 % as 0.42")
+        raise UsageError("every pass^k must be between 0 and 1", hint="write 42 % as 0.42")

@@ -72,4 +72,4 @@ def _check(n: int, c: int, k: int) -> None:
     if k < 1:
         raise UsageError(f"k must be at least 1, got {k}")
     if not 0 <= c <= n:
-        raise UsageError(f"passes must lie between 0 and the {n} trials, got {c}")
+        raise UsageError(f"passes must be between 0 and the {n} trials, got {c}")

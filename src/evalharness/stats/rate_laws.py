@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from evalharness.stats.beta import regularised_beta
 
@@ -24,6 +25,7 @@ _UNSEEN_CHANCE = 0.1
 """p(1-p) of the imagined case: a few cases that never varied do not prove that none does."""
 _ALIKE = 1e3
 """The weight, in trials, of the distribution if all cases are alike."""
+_MOST_CHANCE = _ALIKE / (1 + _ALIKE)
 _SURE = 1e-3
 """The smallest share of chance in the variance of one trial: nearly all cases then pass always or never."""
 
@@ -68,22 +70,32 @@ class CaseLaw:
         return [after - before for before, after in pairwise(below)]
 
 
-def laws_of_rows(rows: Iterable[Row]) -> list[CaseLaw]:
-    """What two compared runs say about their cases' rates; both count, as if nothing had changed.
+class Moments(NamedTuple):
+    """What the distribution of rates is fitted to: the mean rate, and the mean p(1-p).
 
-    If no run repeats a trial, all cases share one distribution: two results hardly update it, and only their sum
-    counts.
+    That is None if no trial was repeated: then all variation counts as chance.
     """
-    counted = Counter(rows)
-    pooled: Counter[tuple[int, int, int]] = Counter()
-    for (n_old, c_old, n_new, c_new), cases in counted.items():
-        pooled[n_old, n_new, c_old + c_new] += cases
-    mean, weight = fitted_law(
-        [(n_old + n_new, c, cases) for (n_old, n_new, c), cases in pooled.items()],
-        [(_chance_of_row(row), cases) for row, cases in counted.items()],
-    )
-    if all(n_old == n_new == 1 for n_old, n_new, _ in pooled):
-        return [CaseLaw(mean * weight, (1 - mean) * weight, 1, 1, pooled.total())]
+
+    mean: float
+    chance: float | None
+
+    @property
+    def share(self) -> float:
+        """How much of the variance of one trial is chance: 1 if all cases are alike."""
+        if self.chance is None:
+            return _MOST_CHANCE
+        return min(max(self.chance / (self.mean * (1 - self.mean)), _SURE), _MOST_CHANCE)
+
+    @property
+    def weight(self) -> float:
+        """Of the Beta distribution, in trials."""
+        return self.share / (1 - self.share)
+
+
+def laws_of_rows(rows: Sequence[Row]) -> list[CaseLaw]:
+    """What two compared runs say about their cases' rates; both count, as if nothing had changed."""
+    mean, weight = _parameters(moments_of_rows(rows))
+    pooled = Counter((n_old, n_new, c_old + c_new) for n_old, c_old, n_new, c_new in rows)
     return [
         CaseLaw(mean * weight + c, (1 - mean) * weight + n_old + n_new - c, n_old, n_new, cases)
         for (n_old, n_new, c), cases in sorted(pooled.items())
@@ -93,13 +105,12 @@ def laws_of_rows(rows: Iterable[Row]) -> list[CaseLaw]:
 def laws_of_history(counts: Iterable[tuple[int, int]], cases: int, trials: int) -> list[CaseLaw]:
     """What (trials, passes) of earlier cases say about `cases` of the same kind with `trials` each in both runs.
 
-    Without repeated trials, chance cannot be distinguished from differences between cases; then all variation counts as
-    chance. Without any result, every case is assumed to pass half the time, where chance is largest.
+    Without any result, every case is assumed to pass half the time, where chance is largest.
     """
     counted = Counter((n, c) for n, c in counts if n)
     if not counted:
         return [CaseLaw(_ALIKE / 2, _ALIKE / 2, trials, trials, cases)]
-    mean, weight = fitted_law([(n, c, k) for (n, c), k in counted.items()], _chances(counted.items()))
+    mean, weight = _parameters(moments_of_counts(counted.items()))
     share = cases / counted.total()
     return [
         CaseLaw(mean * weight + c, (1 - mean) * weight + n - c, trials, trials, k * share)
@@ -107,29 +118,50 @@ def laws_of_history(counts: Iterable[tuple[int, int]], cases: int, trials: int) 
     ]
 
 
+def shared_laws(moments: Moments, sizes: Mapping[tuple[int, int], int]) -> list[CaseLaw]:
+    """One distribution for all cases, whatever their own passes; `sizes` counts cases by their trials in both runs."""
+    mean, weight = _parameters(moments)
+    return [
+        CaseLaw(mean * weight, (1 - mean) * weight, n_old, n_new, cases)
+        for (n_old, n_new), cases in sorted(sizes.items())
+    ]
+
+
 def law_of_counts(counts: Sequence[tuple[tuple[int, int], float]]) -> tuple[float, float]:
     """Mean and weight of the Beta distribution, from ((trials, passes), number of cases)."""
-    return fitted_law([(n, c, k) for (n, c), k in counts], _chances(counts))
+    return _parameters(moments_of_counts(counts))
 
 
-def fitted_law(counts: Sequence[tuple[int, int, float]], chances: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Mean and weight (in trials) of the Beta distribution, by moments.
+def moments_of_rows(rows: Sequence[Row]) -> Moments:
+    counted = Counter(rows)
+    return _moments(
+        [(n_old + n_new, c_old + c_new, cases) for (n_old, c_old, n_new, c_new), cases in counted.items()],
+        [(_chance_of_row(row), cases) for row, cases in counted.items()],
+    )
 
-    `counts` has (trials, passes, number of cases); `chances` has (p(1-p), number of cases).
-    """
+
+def moments_of_counts(counts: Iterable[tuple[tuple[int, int], float]]) -> Moments:
+    """Chance is unbiased, from the cases with more than one trial."""
+    counts = list(counts)
+    return _moments(
+        [(n, c, k) for (n, c), k in counts],
+        [(c * (n - c) / (n * (n - 1)), k) for (n, c), k in counts if n > 1],
+    )
+
+
+def _moments(counts: Sequence[tuple[int, int, float]], chances: Sequence[tuple[float, float]]) -> Moments:
+    """`counts` has (trials, passes, number of cases); `chances` has (p(1-p), number of cases)."""
     cases = math.fsum(k for _, _, k in counts)
     rate = (math.fsum(k * c for _, c, k in counts) + 0.5) / (math.fsum(k * n for n, _, k in counts) + 1)
     mean = (math.fsum(k * c / n for n, c, k in counts) + rate) / (cases + 1)
     if not chances:
-        return mean, _ALIKE
+        return Moments(mean, None)
     chance = (math.fsum(k * each for each, k in chances) + _UNSEEN_CHANCE) / (math.fsum(k for _, k in chances) + 1)
-    share = min(max(chance / (mean * (1 - mean)), _SURE), _ALIKE / (1 + _ALIKE))
-    return mean, share / (1 - share)
+    return Moments(mean, chance)
 
 
-def _chances(counts: Iterable[tuple[tuple[int, int], float]]) -> list[tuple[float, float]]:
-    """Unbiased p(1-p) of the cases with more than one trial."""
-    return [(c * (n - c) / (n * (n - 1)), k) for (n, c), k in counts if n > 1]
+def _parameters(moments: Moments) -> tuple[float, float]:
+    return moments.mean, moments.weight
 
 
 def _chance_of_row(row: Row) -> float:

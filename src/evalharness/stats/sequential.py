@@ -47,7 +47,7 @@ def confidence_sequence(s: int, f: int, level: float = LEVEL) -> Interval:
     """
     _check_counts(s, f)
     if not 0 < level < 1:
-        raise UsageError(f"a confidence level lies between 0 and 1, got {level}")
+        raise UsageError(f"a confidence level must be between 0 and 1, got {level}")
     return Interval(
         low=_lower_end(s, f, level),
         high=1 - _lower_end(f, s, level),
@@ -174,12 +174,12 @@ def _check_design(p0: float, p1: float, alpha: float, beta: float) -> None:
     for name, value in (("alpha", alpha), ("beta", beta)):
         _check_rate(name, value)
     if alpha + beta >= 1:
-        raise UsageError(f"alpha + beta must lie below 1, got {alpha} + {beta}")
+        raise UsageError(f"alpha + beta must be below 1, got {alpha} + {beta}")
 
 
 def _check_rate(name: str, value: float) -> None:
     if not 0 < value < 1:
-        raise UsageError(f"{name} must lie between 0 and 1, got {value}")
+        raise UsageError(f"{name} must be between 0 and 1, got {value}")
 
 
 def _check_counts(one: int, other: int) -> None:

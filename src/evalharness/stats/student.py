@@ -90,4 +90,4 @@ def _split(t: float, df: float) -> tuple[float, float]:
 
 def _check_df(df: float) -> None:
     if not 1 <= df <= LARGEST_PARAMETER:
-        raise UsageError(f"degrees of freedom must lie between 1 and {LARGEST_PARAMETER:g}, got {df}")
+        raise UsageError(f"degrees of freedom must be between 1 and {LARGEST_PARAMETER:g}, got {df}")

@@ -176,8 +176,11 @@ def check_gate(suite: Suite, store: Store, thresholds_from: str = "") -> None:
 def _overridden(gate: Gate, overrides: GateOverrides, presets: Presets) -> Gate:
     if overrides.preset is not None:
         gate = gate.with_preset(overrides.preset, presets)
+    asked = dict(overrides.thresholds or {})
     if overrides.fail_under is not None:
-        default = {**gate.thresholds.default, "pass_rate": overrides.fail_under}
+        asked["pass_rate"] = overrides.fail_under
+    if asked:
+        default = {**gate.thresholds.default, **asked}
         gate = gate.model_copy(update={"thresholds": gate.thresholds.model_copy(update={"default": default})})
     if overrides.strict_flips or overrides.tolerance is not None:
         gate = _comparing(gate)

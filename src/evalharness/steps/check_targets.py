@@ -18,11 +18,12 @@ from evalharness.llms.providers import parse_name, provider_named
 from evalharness.llms.scripted import read_script
 from evalharness.references import missing_function
 from evalharness.settings import Settings
+from evalharness.steps.check_commands import check_command
 from evalharness.syntax.source import read_source
 
 
 def with_checked_targets(file: LoadedFile, settings: Settings) -> LoadedFile:
-    """The file, with a problem for each target whose file, function or provider does not exist."""
+    """The file, with a problem for each target whose file, function, program or provider does not exist."""
     if file.suite is None or not file.path.is_file():
         return file
     problems: list[Problem] = []
@@ -74,6 +75,8 @@ def _check_script(model: str, file: LoadedFile) -> None:
 
 
 def _check_target(spec: TargetSpec, file: LoadedFile, settings: Settings) -> None:
+    if file.suite is not None:
+        check_command(spec, file.suite, file.root, settings.environment)
     function = spec.options.get("function") if isinstance(spec.options, dict) else spec.options
     if spec.kind == "function" and isinstance(function, str) and "{{" not in function:
         if missing := missing_function(function, file.root / spec.root):

@@ -1,4 +1,7 @@
-"""Choose targets: what a run is run on: the targets asked for, else the suite's variants, else its target."""
+"""Choose targets: those asked for, else the suite's variants, else its target.
+
+A suite with prompts asks each of these with each prompt. Without a target of its own, it uses all its named targets.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.invalid_values import explain
+from evalharness.domain.prompt import JOINED
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import Suite, Variant
 from evalharness.errors import Hint, UnknownName, UsageError
@@ -22,13 +26,42 @@ def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> 
     """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
     if asked:
         named = _by_label(_asked_target(written, suite) for written in asked)
-        return without_own_targets(suite), _with_variants(suite, named) or [
-            _named(label, spec) for label, spec in named.items()
-        ]
+        variants = _with_variants(suite, named) or [_named(label, spec) for label, spec in named.items()]
+        return without_own_targets(suite), _with_prompts(suite, variants, where)
     if suite.variants:
-        return without_own_targets(suite), [_complete(variant, suite, where) for variant in suite.variants]
+        variants = [_complete(variant, suite, where) for variant in suite.variants]
+        return without_own_targets(suite), _with_prompts(suite, variants, where)
+    if suite.prompts and suite.target is None and suite.targets:
+        named = {name: spec.model_copy(update={"name": name}) for name, spec in suite.targets.items()}
+        return suite, _with_prompts(suite, [_named(label, spec) for label, spec in named.items()], where)
     target = _common_target(suite, where)
-    return suite, [_named(target.label, target)]
+    return suite, _with_prompts(suite, [_named(target.label, target)], where, is_only_target=True)
+
+
+def _with_prompts(suite: Suite, variants: list[Variant], where: str, *, is_only_target: bool = False) -> list[Variant]:
+    """Each prompt on each target: `prompt · target`, and only `prompt` on the suite's one and only target.
+
+    A target that does not read what it is asked is tried once, without a prompt.
+    """
+    if not suite.prompts:
+        return variants
+    crossed = []
+    for variant in variants:
+        target = variant.target
+        assert target is not None, "chosen with its target"
+        if target.takes_input_apart:
+            raise UsageError(
+                f"{where}: the target {target.label} uses fields of the input, but with a prompt the input is text",
+                hint="write {input} in the target, or leave out `prompts`",
+            )
+        if not registry.load("target", target.kind).reads_input:
+            crossed.append(variant)
+            continue
+        for prompt in suite.prompts:
+            name = prompt.name if is_only_target else f"{prompt.name}{JOINED}{variant.name}"
+            asked = target.model_copy(update={"prompt": prompt})
+            crossed.append(variant.model_copy(update={"name": name, "target": asked}))
+    return crossed
 
 
 def _by_label(specs: Iterable[TargetSpec]) -> dict[str, TargetSpec]:
@@ -113,5 +146,5 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
     except UnknownName as error:
         raise unknown_target(error, spec.kind, Path.cwd()) from None
     if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
-        raise UsageError(f"the target's address: {why}", hint=Hint("hint.key_as_variable"))
+        raise UsageError(f"the target's address {why}", hint=Hint("hint.key_as_variable"))
     return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

@@ -28,7 +28,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Trial
-from evalharness.engine.planning.planned_cases import filled_case, filled_suite
+from evalharness.engine.planning.planned_cases import asked_case, filled_suite
 from evalharness.errors import HarnessError
 from evalharness.formats.recorded_sessions.rebuilt_sessions import (
     is_whole_event_stream,
@@ -81,8 +81,8 @@ def _cases(run: Run) -> Iterator[tuple[Case, dict[str, SessionCheck]]]:
     values = {name: value for name, value in run.lock.variables.items() if value is not None}
     suite = filled_suite(run.suite, values)
     for case in run.suite.cases:
-        filled = filled_case(case, run.suite, values)
-        yield filled, _checks(suite, filled)
+        asked = asked_case(run, case)
+        yield asked, _checks(suite, asked)
 
 
 def _asked(run: Run, case: Case, index: int, evals_dir: str) -> _Asked:

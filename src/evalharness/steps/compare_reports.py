@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ValidationError
 
 from evalharness.contracts.store import Store
-from evalharness.domain.comparison import CaseChange, Comparison, asked_at_once
+from evalharness.domain.comparison import ORDER, CaseChange, Comparison, ComparisonVerdict, asked_at_once
+from evalharness.domain.finding import Finding
 from evalharness.domain.gate import Gate, Quarantine, RegressionRule
-from evalharness.domain.trial import Attempt, TrialState
 from evalharness.engine.comparing.comparison import compare
-from evalharness.engine.comparing.divergence import first_divergence, without_answer
+from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.engine.verifying.reported_comparison import reported_rule
 from evalharness.errors import UsageError
 from evalharness.steps.apply_gate import same_run
+from evalharness.steps.find_divergences import find_divergences
 from evalharness.steps.find_reports import FoundReport
 from evalharness.steps.recall_answers import with_flips
 
-DIVERGENCES = 10
-"""How many worse cases are looked into, the worst first."""
+BROKE = 3
+"""The exit code of a run that broke."""
 Gated: TypeAlias = tuple[FoundReport, Gate]
 
 
@@ -84,7 +85,29 @@ def with_lost_cases(
     return with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
 
 
-def comparison_exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
+def lost_case_notes(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
+    """What a gate would say about the cases that are lost."""
+    for each in comparisons:
+        if each.flips is not None and (each.flips.cases or each.flips.excused):
+            yield flips_check(each, each.flips).text
+
+
+def judge_comparisons(
+    comparisons: Sequence[Comparison], new: Sequence[Gated], inconclusive: Literal["pass", "fail"] | None = None
+) -> tuple[ComparisonVerdict, list[int]]:
+    """The worst verdict, and the exit code of each; without any, nothing is known.
+
+    `inconclusive` is asked for in place of what each gate says.
+    """
+    found = [comparison.verdict for comparison in comparisons]
+    codes = [
+        _exit_code(comparison, inconclusive or gate.inconclusive)
+        for comparison, (_, gate) in zip(comparisons, new, strict=True)
+    ]
+    return next((verdict for verdict in ORDER if verdict in found), "INCONCLUSIVE"), codes
+
+
+def _exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
     if comparison.flips is not None and comparison.flips.cases:
         return 1
     return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0}.get(comparison.verdict, 0)
@@ -103,27 +126,7 @@ def _with_divergences(
     before = [each.run.id for each in (old, *old.others) if each.run is not None]
     if not before or new.run is None:
         return cases
-    parts = list(cases)
-    for position in [number for number, case in enumerate(cases) if case.delta < 0][:DIVERGENCES]:
-        case = cases[position]
-        tried = (_attempt(run_id, case.case_id, "passed", store) for run_id in before)
-        passing = next((attempt for attempt in tried if attempt), None)
-        failing = _attempt(new.run.id, case.case_id, "failed", store)
-        if passing and passing.transcript and failing:
-            found = (
-                first_divergence(passing.transcript, failing.transcript)
-                if failing.transcript
-                else without_answer(passing.transcript, failing.reason)
-            )
-            parts[position] = case.model_copy(update={"divergence": found})
-    return tuple(parts)
-
-
-def _attempt(run_id: str, case_id: str, state: TrialState, store: Store) -> Attempt | None:
-    """The first that ended so, of those with a transcript if there is any."""
-    bare = None
-    for attempt in (attempt for trial in store.trials(run_id, case_id) for attempt in trial.attempts):
-        if attempt.state == state and attempt.transcript is not None:
-            return attempt
-        bare = attempt if attempt.state == state and bare is None else bare
-    return bare
+    found = find_divergences(before, new.run.id, cases, store)
+    return tuple(
+        case.model_copy(update={"divergence": found[case.case_id]}) if case.case_id in found else case for case in cases
+    )

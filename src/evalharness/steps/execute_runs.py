@@ -17,10 +17,12 @@ from evalharness.contracts.executor import ExecutorSession, RunSpec, WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.contracts.target import Target
 from evalharness.domain.finding import Finding
+from evalharness.domain.prompt import Prompt
 from evalharness.domain.run import LONGEST_RUN_NAME, Run, RunLock, RunOptions, check_given_name
 from evalharness.domain.suite import LoadedFile, Suite, Variant
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.engine.planning.planned_cases import (
+    UsedVariables,
     Variables,
     filled_target,
     lock_cases,
@@ -33,8 +35,10 @@ from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
 from evalharness.errors import UsageError
+from evalharness.steps.check_commands import check_commands
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.recall_budget import spending_notes, unaccounted_notes
+from evalharness.values.digest import digest
 from evalharness.version import VERSION
 
 
@@ -246,7 +250,7 @@ def check_run_name(name: str, runs: int, store: Store) -> None:
     if store.redactor.redact(name) != name:
         raise UsageError("the name of the run contains a secret", hint="choose another name")
     if any(baseline.name == name for baseline in store.baselines()):
-        raise UsageError(f"'{name}' cannot be the name of a run: it is that of a baseline")
+        raise UsageError(f"'{name}' cannot be the name of a run: a baseline has this name")
 
 
 # Prepare runs: specification, parts and lock of a run, each made once, before anything is opened or stored.
@@ -274,6 +278,7 @@ def prepare_run(
     """A new run; the store will give it its id and, unless it has one, a name."""
     assert variant.target is not None, "chosen with its target"
     spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
+    check_commands(suite, variant.target, file.root, spec.environment)
     parts, lock = _locked(spec, variables, budget, context, file.label)
     run = Run(
         id="",
@@ -307,7 +312,9 @@ def _locked(
     """
     assert spec.target is not None, "a regrade is locked by what it grades"
     used = variables.used_by(spec.suite, spec.target, where)
-    parts = build_parts(spec, budget, context.store.judge_cache, modules=context.modules, where=where)
+    parts = build_parts(
+        spec, budget, context.store.judge_cache, modules=context.modules, servers=context.servers, where=where
+    )
     assert parts.target is not None
     target = parts.target
     if used.has_secret_target:
@@ -317,15 +324,19 @@ def _locked(
     lock = make_lock(
         spec.suite,
         used.locked,
-        target=_digest_of(target, where),
+        target=_digest_of(target, spec.target.prompt, used, where),
         cases=lock_cases(planned, spec.root),
         harness_version=VERSION,
     )
     return parts, lock
 
 
-def _digest_of(target: Target, where: str) -> str:
+def _digest_of(target: Target, prompt: Prompt | None, used: UsedVariables, where: str) -> str:
+    """Of the target and how it is asked. The case's own share of a prompt is in the digest of the case."""
     try:
-        return target.digest()
+        own = target.digest()
+        if prompt is None:
+            return own
+        return digest([own, prompt.content, {name: used.locked.get(name) for name in sorted(prompt.variables)}])
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", hint=error.hint) from error

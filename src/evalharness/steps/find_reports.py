@@ -103,7 +103,7 @@ def check_pool(reports: Sequence[Report]) -> None:
         if about.suite_name != first.suite_name:
             raise UsageError(
                 f"{about.run_name} is a run of {about.suite_name}, not of {first.suite_name}",
-                hint="the runs of one baseline are runs of one suite",
+                hint="all runs of a baseline must be of one suite",
             )
         if about.sequential:
             raise UsageError(
@@ -167,8 +167,8 @@ def _check_file(path: Path, reports: Sequence[Report]) -> None:
     for about in others:
         if (about.variant, about.environment.get("target")) != (first.variant, first.environment.get("target")):
             raise UsageError(
-                f"{path} contains runs of several targets ({first.run_name}, {about.run_name}), which are no baseline "
-                "together",
+                f"{path} contains runs of several targets ({first.run_name}, {about.run_name}), which cannot be one "
+                "baseline",
                 hint=Hint("hint.one_report"),
             )
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalharness.contracts.context import Context
-from evalharness.contracts.store import SuiteStore
+from evalharness.contracts.store import Store, SuiteStore
 from evalharness.domain.problem import Problem
 from evalharness.domain.stored import RegisteredSuite
 from evalharness.domain.suite import PYTHON, LoadedFile, Suite
-from evalharness.errors import InvalidFile, UsageError, closest
+from evalharness.errors import InvalidFile, UnknownName, UsageError, closest
 from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, load_text, ready_made_suites
 from evalharness.steps.collect_variables import redactor_for
 from evalharness.syntax.source import ENDINGS
@@ -38,6 +38,16 @@ def find_suite(store: SuiteStore, named: str) -> Suite:
             hint=f"name one of them: {listed}" if listed else "",
         )
     return suites[0]
+
+
+def suite_name_of(named: str, store: Store) -> str:
+    """A file says what its suite is called; any other name is one that runs of the store have."""
+    known = store.suite_names()
+    if named in known or not Path(named).exists():
+        if named not in known:
+            raise UnknownName("suite or file", named, known)
+        return named
+    return find_suite(store, named).name
 
 
 def _meant_by(store: SuiteStore, name: str, format_name: str | None) -> list[LoadedFile]:
@@ -67,8 +77,8 @@ def _as_it_is_now(registered: RegisteredSuite) -> LoadedFile:
         for file in load_paths([path], format_name):
             if file.suite is not None and file.suite.name == stored.name:
                 return file
-    why = "no longer contains" if path.exists() else "was removed, and with it"
-    message = f"{why} the suite '{stored.name}', which is used as it was registered at {registered.registered_at}"
+    why = "no longer contains" if path.exists() else "was removed together with"
+    message = f"{why} the suite '{stored.name}', so what was registered at {registered.registered_at} is used"
     return LoadedFile(path, stored, (Problem(str(path), 0, "", message, severity="warning"),), registered.format)
 
 
@@ -89,7 +99,7 @@ def _files_beside(path: Path) -> Iterator[str]:
 def load_suite(path: str | Path) -> Suite:
     """One suite file; raises InvalidFile with all its problems."""
     if not isinstance(path, str | Path):
-        raise UsageError(f"a suite file is named by its path, got {path!r:.80}")
+        raise UsageError(f"name a suite file by its path, not {path!r:.80}")
     return without_errors([load_file(Path(path))])[0].suite  # type: ignore[return-value]
 
 
@@ -145,7 +155,7 @@ def taken_names(files: Iterable[LoadedFile]) -> list[Problem]:
     named = [(file, file.suite.name) for file in files if file.suite is not None]
     last = {name: file.label for file, name in named}
     warnings = [
-        (file, f"the suite '{name}' is in {last[name]}, too, and is registered from there")
+        (file, f"the suite '{name}' is also in {last[name]} and is registered from there")
         for file, name in named
         if file.label != last[name]
     ]
@@ -154,4 +164,4 @@ def taken_names(files: Iterable[LoadedFile]) -> list[Problem]:
 
 
 def hidden_ready_made(name: str) -> str:
-    return f"'{name}' is the name of a ready-made suite, too, which cannot be run while this one is registered"
+    return f"'{name}' is also the name of a ready-made suite, which cannot be run while this one is registered"

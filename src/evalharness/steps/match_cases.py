@@ -14,7 +14,7 @@ from evalharness.domain.finding import Finding, finding
 from evalharness.domain.finding_codes import Code
 from evalharness.domain.run import CaseLock, Run, RunLock
 from evalharness.domain.suite import LoadedFile, Selection, Suite
-from evalharness.engine.planning.planned_cases import Variables, filled_case, select_cases
+from evalharness.engine.planning.planned_cases import Variables, filled_case, prompted_case, select_cases
 from evalharness.engine.running.regraded_trial import NO_VERDICT, REDACTION_MARK, answer_still_fits
 from evalharness.errors import NothingSelected
 from evalharness.reports.words.say import say
@@ -68,12 +68,15 @@ def match_cases(
     if file is None:
         return Matched(_like(run, chosen, chosen.cases[: selection.limit]), variables, [])
     answered = {case.id: case for case in run.suite.cases}
-    public = {name: value for name, value in run.lock.variables.items() if value is not None}
+    prompt = run.target.prompt
 
     def is_as_it_was(case: Case) -> bool:
-        old = filled_case(answered[case.id], run.suite, public)
+        """Where a prompt asked, also what the case says in it: the prompt is that of the run."""
+        old = filled_case(answered[case.id], run.suite, run.public_values)
         new = filled_case(case, suite, variables.public())
-        return answer_still_fits(old, new, run.lock.cases[case.id], file.root, redact)
+        before, now = prompted_case(old, prompt, run.public_values), prompted_case(new, prompt, variables.public())
+        is_same = redact(before.input) == redact(now.input)
+        return is_same and answer_still_fits(old, new, run.lock.cases[case.id], file.root, redact)
 
     met = [case for case in chosen.cases if case.id in answered]
     same = [case for case in met if is_as_it_was(case)]

@@ -9,11 +9,13 @@ from functools import partial
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.comparison import ComparedRun, Comparison
+from evalharness.domain.finding import Finding
 from evalharness.domain.report import Report
 from evalharness.domain.reported_run import ReportedComparison, ReportedRun
 from evalharness.domain.run import Run
-from evalharness.engine.planning.planned_cases import filled_case
+from evalharness.engine.planning.planned_cases import asked_case
 from evalharness.errors import UnknownName
+from evalharness.steps.find_divergences import find_divergences
 from evalharness.steps.find_reports import report_of
 
 
@@ -22,7 +24,7 @@ def reported_run(run: Run, store: Store, report: Report | None = None) -> Report
     shown = report or run.report or report_of(store.outline(run.id), store)
     compared = shown.comparison
     before = _stored(compared.old, store) if compared and compared.old.run_id != run.id else None
-    return replace(_reported(run, shown, store), before=before)
+    return replace(_reported(run, shown, store), before=before, divergences=partial(_divergences, run, shown, store))
 
 
 def reported_comparisons(comparisons: Iterable[Comparison], store: Store) -> list[ReportedComparison]:
@@ -43,6 +45,13 @@ def _reported(run: Run, report: Report, store: Store) -> ReportedRun:
     return ReportedRun(report, run, trials, asked=partial(_asked, run), trials_of=partial(store.trials, run.id))
 
 
+def _divergences(run: Run, report: Report, store: Store) -> dict[str, Finding]:
+    """Only where all runs are stored here: a file holds no transcripts."""
+    compared = report.comparison
+    before = [_stored(each, store) for each in compared.before] if compared else []
+    ids = [each.run.id for each in before if each and each.run and each.run.id != run.id]
+    return find_divergences(ids, run.id, compared.cases, store) if compared and ids else {}
+
+
 def _asked(run: Run) -> Iterator[Case]:
-    public = {name: value for name, value in run.lock.variables.items() if value is not None}
-    return (filled_case(case, run.suite, public) for case in run.suite.cases)
+    return (asked_case(run, case) for case in run.suite.cases)

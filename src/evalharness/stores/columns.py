@@ -150,5 +150,5 @@ def _described(row: Mapping[str, Any], whose: str) -> str:
 
 
 def damaged(place: str, what: str) -> StoreError:
-    hint = Hint("hint.other_store", first="put the file aside for repair")
+    hint = Hint("hint.other_store", first="restore it from a backup")
     return StoreError(f"the store {place} is damaged: {what}", hint=hint)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import repeat
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json
@@ -62,18 +62,20 @@ class Decoder:
             line = RunLine(*(*about, variant_from(head), "", None, counts))
         else:
             rate = read.measurements.get("pass_rate")
-            line = RunLine(*(*about, read.metadata.variant, read.verdict, rate, counts))
+            line = RunLine(*(*about, read.metadata.variant, read.verdict, rate, counts, read.summary.total_evals))
         trials = sum(counts.values())
         if trials > line.planned or (line.finished_at and trials < line.planned):
             raise self._damaged(f"run {name} has {trials} trials, not the {line.planned} that were planned")
         return line
 
-    def outline(self, columns: Mapping[str, Any], report: bytes | None, cases: bytes | None) -> RunOutline:
+    def outline(self, columns: Mapping[str, Any], head: bytes, report: bytes | None, cases: bytes | None) -> RunOutline:
+        """`head` is for a run without a report: the beginning of what is stored of it."""
         if not report:
-            return RunOutline(**columns, report=None)
+            return RunOutline(**columns, report=None, variant=variant_from(head))
         name = columns["name"]
         read = self.report(report, name)
-        return RunOutline(**columns, report=read.model_copy(update={"cases": self._cases(cases, read, name)}))
+        whole = read.model_copy(update={"cases": self._cases(cases, read, name)})
+        return RunOutline(**columns, report=whole, variant=read.metadata.variant)
 
     def report(self, body: bytes, run_name: str) -> Report:
         return self._read(REPORT, body, f"the report of run {run_name}")
@@ -139,7 +141,7 @@ class Decoder:
         try:
             yield
         except _UNREADABLE as error:
-            raise self._damaged(f"{what} cannot be read, unless another version of evalharness wrote it") from error
+            raise self._damaged(f"{what} cannot be read; perhaps another version of evalharness wrote it") from error
 
     def _damaged(self, what: str) -> StoreError:
         return damaged(self._place, what)
@@ -161,7 +163,7 @@ def _kinds() -> dict[str, set[type]]:
     """Of each field of a case's result: the types of its values. A float may be written without its fraction."""
     found = {}
     for name, hint in get_type_hints(CaseResult).items():
-        kinds = set(get_args(hint)) or {hint}
+        kinds = {get_origin(kind) or kind for kind in get_args(hint) or (hint,)}
         found[name] = {*kinds, int} if float in kinds else kinds
     return found
 

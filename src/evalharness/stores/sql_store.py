@@ -16,7 +16,7 @@ from typing import Any
 
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
-from evalharness.domain.case_result import CaseHistory, written_history
+from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
@@ -49,12 +49,14 @@ from evalharness.stores.encoding import (
     suite_body,
     trial_row,
 )
+from evalharness.stores.histories import add_to_histories
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
 
 _TRIES = 1000
 _PAGE_OF_BODIES = 100
+_PAGE_OF_OUTLINES = 20
 _PAGE = 500
 
 
@@ -197,30 +199,12 @@ class SqlStore(Store):
         finished_at = None if report.summary.trials.pending else self._now()
         with self._database.transaction() as connection:
             if finished_at:
-                self._add_to_histories(connection, run_id, self._clean(report.metadata.variant), judged, finished_at)
+                target = self._clean(report.metadata.variant)
+                add_to_histories(connection, run_id, target, judged, finished_at, self._clean)
             values = (finished_at, body, cases, stopped, elapsed_s, run_id)
             if not connection.execute(statements.FINISH_RUN, values).rowcount:
                 raise UnknownName("run", run_id, [])
         return finished_at
-
-    def _add_to_histories(
-        self, connection: Connection, run_id: str, target: str, judged: Iterable[tuple[Case, bool]], moment: str
-    ) -> None:
-        """In the transaction in which a run is finished: one that was finished before has been counted before."""
-        for (suite_name,) in connection.execute(statements.UNFINISHED_SUITE, (run_id,)).fetchall():
-            passed: list[tuple[Any, ...]] = []
-            failed: list[tuple[Any, ...]] = []
-            rows = connection.execute(statements.HISTORIES, (suite_name, "")).fetchall()
-            known = {case_id: CaseHistory(*rest) for case_id, *rest in rows}
-            for case, has_passed in judged:
-                count, last_passed = known.get(case.id) or written_history(case)
-                if has_passed:
-                    passed.append((suite_name, target, case.id, count, moment))
-                else:
-                    before = None if last_passed is None else self._clean(last_passed)
-                    failed.append((suite_name, target, case.id, count + 1, before))
-            connection.executemany(statements.CASE_PASSED, passed)
-            connection.executemany(statements.CASE_FAILED, failed)
 
     def progress(self, run_id: str) -> tuple[str, float]:
         stopped, elapsed_s = self._of_run(statements.PROGRESS, run_id)
@@ -277,8 +261,17 @@ class SqlStore(Store):
         return dict(self._database.read(statements.STATES, (seq,), whose=f"run {run_name}"))
 
     def outline(self, reference: str) -> RunOutline:
-        *about, report, cases = self._of_run(statements.READ_OUTLINE, self._run_id(reference))
-        return self._decoder.outline(dict(zip(statements.OUTLINE_COLUMNS, about, strict=True)), report, cases)
+        return self._outline(self._of_run(statements.READ_OUTLINE, self._run_id(reference)))
+
+    def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
+        name, seq = self._clean(suite_name), AFTER_ALL_ROWS
+        while rows := self._database.read(statements.OUTLINES_BEFORE, (name, seq, since, _PAGE_OF_OUTLINES)):
+            yield from (self._outline(row[1:]) for row in rows)
+            seq = rows[-1][0]
+
+    def _outline(self, row: Sequence[Any]) -> RunOutline:
+        *about, head, report, cases = row
+        return self._decoder.outline(dict(zip(statements.OUTLINE_COLUMNS, about, strict=True)), head, report, cases)
 
     def gate_of(self, run_id: str) -> Gate | None:
         return self._decoder.gate(*self._of_run(statements.READ_BODY, run_id))

@@ -120,7 +120,7 @@ class Database:
         if found is None or not os.path.samestat(found, self._file):
             raise StoreError(
                 f"the store {self.place} was removed or replaced while it was in use",
-                hint="put it back, or start the run again: what was stored there is not in the present file",
+                hint="put it back, or start the run again: what was stored there is not in the new file",
             )
 
     def _make_file(self) -> None:
@@ -213,14 +213,17 @@ def _make_room(path: Path) -> None:
             raise StoreError(f"{path} is a folder, not a store", hint=_other_store())
         if folder.is_dir():
             return
+        ours = next((each for each in (folder, *folder.parents) if each.name == ".evalharness"), None)
+        is_new = ours is not None and not ours.is_dir()
         folder.mkdir(parents=True, exist_ok=True)
-        if folder.name == ".evalharness":
-            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        if ours is not None and is_new:
+            (ours / ".gitignore").write_text("*\n", encoding="utf-8")
     except (FileExistsError, NotADirectoryError) as error:
-        raise StoreError(f"the store {path} cannot be made: {folder} is not a folder", hint=_other_store()) from error
+        message = f"the store {path} cannot be created: {folder} is not a folder"
+        raise StoreError(message, hint=_other_store()) from error
     except OSError as error:
         raise StoreError(
-            f"the store {path} cannot be made: {error.strerror}", hint=_other_store(f"check {folder}")
+            f"the store {path} cannot be created: {error.strerror}", hint=_other_store(f"check {folder}")
         ) from error
 
 
@@ -269,11 +272,11 @@ _BY_CODE: Mapping[int, tuple[str, str | Hint]] = MappingProxyType(
         sqlite3.SQLITE_NOTADB: ("{place} is not a store but another kind of file", _other_store()),
         sqlite3.SQLITE_CORRUPT: (
             "the store {place} is damaged: {error}",
-            _other_store("put the file aside for repair"),
+            _other_store("restore it from a backup"),
         ),
         sqlite3.SQLITE_ERROR: (  # our statements are right, so a table or a column is not there
             "the store {place} is damaged: {error}",
-            _other_store("put the file aside for repair"),
+            _other_store("restore it from a backup"),
         ),
         sqlite3.SQLITE_CONSTRAINT: (
             "the store {place} refused the results ({error}): the run was removed while it was being run",

@@ -40,10 +40,15 @@ NTH_NEWEST = (
 )
 MATRIX = f"{_RUN} WHERE matrix_id = ? AND {_COMPLETE} ORDER BY seq"
 RUNS_BEFORE = f"{_RUN} WHERE created_at < ? AND {_COMPLETE} ORDER BY seq"
-READ_OUTLINE = f"SELECT {', '.join(OUTLINE_COLUMNS)}, report, cases FROM runs WHERE id = ?"
 READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
 _HEAD = "substr(CAST(body AS BLOB), 1, 4096)"
 """The beginning of what is stored of a run: enough to read its variant."""
+_OUTLINE = f"{', '.join(OUTLINE_COLUMNS)}, {_HEAD}, report, cases"
+READ_OUTLINE = f"SELECT {_OUTLINE} FROM runs WHERE id = ?"
+OUTLINES_BEFORE = (
+    f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND created_at >= ? AND regrade_of = '' "
+    "ORDER BY seq DESC LIMIT ?"
+)
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
 LINES_OF_RUNS = (
     f"SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, report FROM runs "

@@ -18,7 +18,7 @@ SHOWN_DEPTH = 4
 """How much of a path a message about too deep nesting shows; the whole would fill the screen."""
 
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-INT_RANGE = "whole numbers must lie between -(2^63 - 1) and 2^63 - 1"
+INT_RANGE = "whole numbers must be between -(2^63 - 1) and 2^63 - 1"
 FLOAT_RANGE = "numbers must be finite"
 LONE_SURROGATE = "text contains half of a surrogate pair, which is not a character"
 

@@ -73,7 +73,7 @@ def _integer(text: str, number: int | None) -> int | Refused:
 
 
 def _not_finite(text: str) -> Refused:
-    return Refused(f"{quoted(text)} is not allowed: {limits.FLOAT_RANGE}; quote it if text is meant")
+    return Refused(f"{quoted(text)} is not allowed: {limits.FLOAT_RANGE}; quote it if it is text")
 
 
 MAX_ALIASES = 100
@@ -228,7 +228,7 @@ class _Builder:
         name = str(event.anchor)
         anchored = self.anchors.get(name)
         if anchored is None:
-            fault = "is inside the value it refers to" if name in self.anchors else "refers to no anchor above it"
+            fault = "is inside the value it refers to" if name in self.anchors else "has no anchor above it"
             self._problem(_line(event), f"the alias {quoted('*' + name)} {fault}")
             return None, line
         value, place = anchored
@@ -275,6 +275,7 @@ def _tag_text(tag: str) -> str:
 # The C parser is forty times faster; the Python one serves machines whose PyYAML was built without it.
 
 _MISPLACED = "this line does not fit the lines above it; check the indentation and the quotes"
+_NO_VALUE = "a bracket is not closed, or a value is missing"
 _ADVICE = {
     "mapping values are not allowed": "unexpected ':'; check the indentation, or quote text that contains ': '",
     "sequence entries are not allowed": "unexpected '- '; start a list on its own line",
@@ -285,6 +286,8 @@ _ADVICE = {
     "did not find expected '-' indicator": _MISPLACED,
     "expected <block end>": _MISPLACED,
     "expected ',' or": "a bracket is not closed, or a comma is missing",
+    "did not find expected node content": _NO_VALUE,
+    "expected the node content": _NO_VALUE,
 }
 """What PyYAML's less helpful messages (by a part of them) usually mean."""
 

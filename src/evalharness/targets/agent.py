@@ -80,7 +80,7 @@ class AgentTarget(ModelPart):
             await self.services.isolated().open()
 
     async def answer(self, task: Task) -> Transcript:
-        assert self._tools is not None, "open() comes first"
+        assert self._tools is not None, "call open() first"
         most = self.options.max_rounds if task.case.max_rounds is None else task.case.max_rounds
         context = self._context(task)
         rounds = 0

@@ -48,7 +48,7 @@ def named_tools(written: Sequence[str]) -> dict[str, str]:
         if name in named:
             raise UsageError(f"two tools are called {name}", hint="models know them only by their names")
         if not name.isascii():
-            raise UsageError(f"the tool {name} has a name that models cannot call", hint="use letters of ASCII")
+            raise UsageError(f"the tool {name} has a name that models cannot use", hint="use ASCII letters")
         named[name] = entry
     return named
 
@@ -142,14 +142,14 @@ class ToolFunction:
             raise UsageError(f"the tool {name} cannot be described: {error}") from None
         strange = next((each for each in parameters if each.kind not in BY_NAME), None)
         if strange is not None:
-            raise UsageError(f"the tool {name} takes {strange}, which cannot be given by name")
+            raise UsageError(f"the tool {name} takes {strange}, which cannot be passed by name")
         parts = [each for each in parameters if each.name != CONTEXT]
         try:
             arguments = _model(parts, hints)
             schema = arguments.model_json_schema()
         except PydanticUserError as error:
             raise UsageError(
-                f"the tool {name} has parameters that JSON cannot give: {error.message.splitlines()[0]}",
+                f"the tool {name} has parameters that JSON cannot express: {error.message.splitlines()[0]}",
                 hint="annotate them with types that JSON has: str, int, float, bool, list, dict, a pydantic model",
             ) from None
         for titled in (schema, *schema.get("properties", {}).values()):
@@ -163,7 +163,7 @@ class ToolFunction:
         try:
             given = self.arguments.model_validate_json(json.dumps(value), strict=True)
         except ValidationError as error:
-            raise ValueError(f"the arguments are not of the schema: {explain(error)}") from None
+            raise ValueError(f"the arguments do not match the schema: {explain(error)}") from None
         fields = self.arguments.model_fields
         return {str(fields[place].alias): getattr(given, place) for place in given.model_fields_set}
 
@@ -191,7 +191,7 @@ def parsed_arguments(written: str) -> dict[str, Json]:
     except ValueError as error:
         raise ValueError(f"the arguments are not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise ValueError("the arguments are JSON, but no object")
+        raise ValueError("the arguments are JSON, but not an object")
     return value
 
 

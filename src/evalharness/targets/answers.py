@@ -25,7 +25,7 @@ ResultForm = Literal["text", "json", "answer", "artifact"]
 MORE_THAN_ALLOWED = {
     "memory": "memory limit: it used more memory",
     "processes": "process limit: it started more processes and threads",
-    "disk": "disk limit: it put more into its workspace",
+    "disk": "disk limit: it wrote more to its workspace",
 }
 _ARTIFACT_WORDS = ('"snapshot"', '"events"')
 _BEGINNING = re.compile(r'\s*\{\s*"(?:runId|run_id|caseId|case_id|snapshot|events)"\s*:')
@@ -174,7 +174,7 @@ EventsOption = Annotated[str, AfterValidator(_is_parser)] | None
 
 def refuse_both_forms(options: Any) -> None:
     if options.events and "result" in options.model_fields_set:
-        raise ValueError("give either events or result: both say how the answer is read")
+        raise ValueError("give either events or result, not both")
 
 
 def read_events(text: str, parser: str, evidence: Transcript) -> Transcript:

@@ -46,7 +46,7 @@ class ArtifactTarget(Target):
     async def open(self) -> None:
         if not self._is_allowed():
             raise UsageError(
-                f"the artifact {self.options.file} lies outside the suite's folder",
+                f"the artifact {self.options.file} is outside the suite's folder",
                 hint=Hint("hint.own_artifact", file=self.options.file),
             )
         try:

@@ -265,7 +265,7 @@ def _of_one_run_id(stored: list[StoredArtifact], case_id: str) -> list[StoredArt
     run_ids = sorted({each.artifact.run_id for each in stored})
     if len(run_ids) > 1:
         raise TrialSkipped(
-            f"several artifacts may be those of case {case_id}: {', '.join(run_ids[:3])}; "
+            f"several artifacts could belong to case {case_id}: {', '.join(run_ids[:3])}; "
             "name the target's dataset and variant, or give each artifact its caseId"
         )
     return stored

@@ -38,7 +38,7 @@ class ChatOptions(ModelOptions):
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
             raise ValueError(f"is not a JSON Schema: {str(error).splitlines()[0]}") from None
         if (reference := circular_reference(schema)) is not None:
-            raise ValueError(f"says nothing: the reference '{reference}' leads back to itself")
+            raise ValueError(f"is circular: the reference '{reference}' leads back to itself")
         return schema
 
 
@@ -67,7 +67,7 @@ class ChatTarget(ModelPart):
     def _checked(self, value: dict[str, Json]) -> dict[str, Json]:
         for problem in self._schema.iter_errors(value):
             place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem.instance_path)
-            raise ValueError(f"it is not of the schema: ${place}: {head(problem.message, SHOWN_PROBLEM)}")
+            raise ValueError(f"it does not match the schema: ${place}: {head(problem.message, SHOWN_PROBLEM)}")
         return value
 
 

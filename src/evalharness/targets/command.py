@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -32,19 +30,21 @@ from evalharness.targets.answers import (
     refuse_both_forms,
     user_messages,
 )
+from evalharness.targets.command_words import (
+    WORD,
+    Command,
+    digests_of_files,
+    file_named,
+    not_blank,
+    with_own_interpreter,
+    words_of,
+)
+from evalharness.targets.missing_programs import missing_program, not_found, program_of
 from evalharness.targets.sandbox_options import SandboxOptions, kept_variables, readable_paths
 from evalharness.targets.templates import asks_for_input, extra_task_fields, fill_shell_line, fill_template
-from evalharness.values.digest import digest, digest_file
+from evalharness.values.digest import digest
 from evalharness.values.text import head
 
-WORD = re.compile(r"(?<![\w./+${-])[\w./+-]++(?!=)")
-"""A word of a shell line that may name a file: neither a variable nor a placeholder."""
-SHELL_WORDS = re.compile(
-    r"[.:]|alias|bg|break|builtin|case|cd|command|continue|declare|echo|eval|exec|exit|export|false|fc|fg|for|function"
-    r"|getopts|hash|if|jobs|kill|let|local|popd|printf|pushd|pwd|read|readonly|return|select|set|shift|shopt|source"
-    r"|test|time|times|trap|true|type|typeset|ulimit|umask|unalias|unset|until|wait|while"
-)
-"""Built-ins and keywords with which a line may begin, and which are no programs."""
 NOT_FOUND = 127
 KEPT_EVENT_BYTES = 16_777_216
 """Of a stream of events no line may be missing, and agents print whole files as the results of their tools."""
@@ -60,7 +60,7 @@ class CommandOptions(SandboxOptions):
 
     main: ClassVar[str] = "command"
 
-    command: tuple[str, ...] | str
+    command: Command
     input: Literal["stdin", "argument", "arguments", "none"] | None = None
     result: ResultForm = "text"
     events: EventsOption = None
@@ -69,10 +69,8 @@ class CommandOptions(SandboxOptions):
 
     @field_validator("command")
     @classmethod
-    def _not_empty(cls, command: tuple[str, ...] | str) -> tuple[str, ...] | str:
-        if not command or not (command if isinstance(command, str) else command[0]).strip():
-            raise ValueError("is empty")
-        return command
+    def _not_empty(cls, command: Command) -> Command:
+        return not_blank(command)
 
     @model_validator(mode="after")
     def _one_form(self) -> CommandOptions:
@@ -97,23 +95,20 @@ class CommandTarget(Target):
     options: CommandOptions
 
     def digest(self) -> str:
-        named = (*self._words(), *self.options.readable)
-        files = sorted({str(path) for word in named if (path := self._file_named(word))})
-        return digest([super().digest(), [digest_file(Path(path)) for path in files]])
+        named = [*words_of(self.options.command), *self.options.readable]
+        return digest([super().digest(), digests_of_files(named, self.services.root)])
 
     async def open(self) -> None:
         if self.options.sandbox:
             readable_paths(self.services.root, self.options.readable)
             await self.services.isolated().open()
-        program = self._program()
-        if program is None or self._is_path_elsewhere(program):
-            return
-        placed = self._placed(program)
-        if shutil.which(placed, path=self._environment()["PATH"]) is None:
-            if Path(placed).is_absolute() and Path(placed).is_file():
-                raise TargetUnavailable(f"'{program}' is not executable", hint=f"chmod +x {shlex.quote(program)}")
-            if isinstance(self.options.command, tuple) or not SHELL_WORDS.fullmatch(program):
-                raise _not_found(program)
+        path = self._environment()["PATH"]
+        if wrong := missing_program(self.options.command, self.services.root, path, given=None):
+            raise wrong
+        program = program_of(self.options.command)
+        placed = self._placed(program) if program is not None else ""
+        if Path(placed).is_absolute() and Path(placed).is_file() and shutil.which(placed, path=path) is None:
+            raise TargetUnavailable(f"'{program}' is not executable", hint=f"chmod +x {shlex.quote(program or '')}")
 
     async def answer(self, task: Task) -> Transcript:
         folder = task.workspace
@@ -176,40 +171,31 @@ class CommandTarget(Target):
                 return user_messages(task.case.content)
         return ()
 
-    def _program(self) -> str | None:
-        """The command's first word; None where only the shell can tell what it means."""
-        command = self.options.command
-        if isinstance(command, str):
-            first = command.split()[0]
-            return first if WORD.fullmatch(first) else None
-        return None if "{" in command[0] else command[0]
-
     def _is_path_elsewhere(self, program: str) -> bool:
         """A path that is not beside the suite may still be in the workspace of a trial."""
         return "/" in program and not Path(self._placed(program)).is_absolute()
 
     def _check_started(self, result: ProcessResult, folder: Path) -> None:
         """The shell itself starts always; that the program does not exist must not look like a wrong answer."""
-        program = self._program()
+        program = program_of(self.options.command)
         if isinstance(self.options.command, tuple) or result.exit_code != NOT_FOUND or program is None:
             return
         if self._is_path_elsewhere(program) and not (folder / program).exists():
-            raise _not_found(program)
+            wrong = not_found(program)
+            raise TargetUnavailable(wrong.message, hint=wrong.hint)
 
     def _environment(self, workspace: Path | None = None) -> dict[str, str]:
-        """The interpreter that runs the harness is found last, so that `python` works in an unactivated venv."""
         environment = {**self.services.environment, **self.options.env}
         if self.options.sandbox:
             environment = {**kept_variables(self.services.environment), "HOME": str(workspace), **self.options.env}
-        path = environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-        return {**environment, "PATH": f"{path}:{Path(sys.executable).parent}"}
+        return with_own_interpreter(environment)
 
     def _readable(self) -> tuple[str, ...]:
         """In a sandbox: what the command and `readable` name, and the program where it is not the system's."""
         if not self.options.sandbox:
             return ()
-        named = [path for word in self._words() if (path := self._file_named(word))]
-        program = shutil.which(self._program() or "", path=self._environment()["PATH"])
+        named = [path for word in words_of(self.options.command) if (path := file_named(word, self.services.root))]
+        program = shutil.which(program_of(self.options.command) or "", path=self._environment()["PATH"])
         listed = readable_paths(self.services.root, self.options.readable)
         return tuple(str(path.absolute()) for path in (*named, *listed, *([Path(program)] if program else [])))
 
@@ -217,20 +203,9 @@ class CommandTarget(Target):
         command = self.options.command
         return any(asks_for_input(text) for text in ((command,) if isinstance(command, str) else command))
 
-    def _words(self) -> list[str]:
-        command = self.options.command
-        return WORD.findall(command) if isinstance(command, str) else list(command)
-
-    def _file_named(self, word: str) -> Path | None:
-        path = self.services.root / word
-        try:
-            return path if path.is_file() else None
-        except OSError:  # a word too long to be a name
-            return None
-
     def _placed(self, word: str, quote: Callable[[str], str] = str) -> str:
         """Absolute, but with links as they are: `venv/bin/python` is a link, and means something only as itself."""
-        path = self._file_named(word)
+        path = file_named(word, self.services.root)
         return quote(str(path.absolute())) if path else word
 
 
@@ -244,12 +219,6 @@ def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:
     return any(
         spec.kind == "exit_code" or judged_by_exit_code(registry.parse_options("grader", spec).parts)
         for spec in graders
-    )
-
-
-def _not_found(program: str) -> TargetUnavailable:
-    return TargetUnavailable(
-        f"the program '{program}' was not found", hint="check the command's first word, or give its full path"
     )
 
 

@@ -99,12 +99,12 @@ def _entered(step: str, parent: int, *, make: bool) -> int:
 def _steps(folder: Path, name: str) -> tuple[str, ...]:
     """An absolute path is understood where it leads into the workspace: that is what `pwd` tells."""
     if len(name) > LONGEST_PATH or "\0" in name:
-        raise ValueError("the path is not one that a file can have")
+        raise ValueError("it is not a valid path of a file")
     path = PurePosixPath(name)
     if path.is_absolute() and path.is_relative_to(folder):
         path = path.relative_to(folder)
     if path.is_absolute() or ".." in path.parts:
-        raise ValueError(f"{name} lies outside of the workspace; paths are relative to it, without ..")
+        raise ValueError(f"{name} is outside the workspace; paths are relative to it, without ..")
     return path.parts
 
 

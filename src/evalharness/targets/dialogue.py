@@ -54,7 +54,7 @@ class ModelOptions(Options):
     @classmethod
     def _names_a_model(cls, name: str) -> str:
         if "{{" not in name and split_name(name) is None:
-            raise ValueError(f"'{name}' names no model: write provider/model, as in openai/gpt-4o")
+            raise ValueError(f"'{name}' is not the name of a model: write provider/model, as in openai/gpt-4o")
         return name
 
     def request(self, task: Task, tools: Iterable[Tool] = ()) -> ChatRequest:
@@ -87,7 +87,7 @@ class ModelPart(Target):
 
     @property
     def llm(self) -> Llm:
-        assert self._llm is not None, "open() comes first"
+        assert self._llm is not None, "call open() first"
         return self._llm
 
     def models(self) -> tuple[str, ...]:
@@ -150,7 +150,7 @@ class Dialogue:
         self._replies.append(reply)
         self._say_last_reply()
         if reply.finish_reason == "length" and not reply.text.strip() and not reply.tool_requests:
-            raise self.failed("the model's reply was cut at the limit of tokens before it said anything")
+            raise self.failed("the model reached its token limit before it said anything")
         return reply
 
     async def reply_with_object(self, schema: dict[str, Json], check: Callable[[Any], Json]) -> Json:
@@ -287,7 +287,7 @@ def _is_message(value: Json) -> TypeGuard[Mapping[str, Json] | str]:
 def _message(written: Mapping[str, Json]) -> ChatMessage:
     role = ROLES.get(str(written["role"]))
     if role is None:
-        raise TrialSkipped(f"a message of the input has the role {as_text(written['role'])}, which no model knows")
+        raise TrialSkipped(f"a message of the input has the role {as_text(written['role'])}, which models do not know")
     calls = written.get("tool_calls")
     if written.get("content") is None and not calls:
         raise TargetFailed(f"a message of the input (role {role}) has no content")

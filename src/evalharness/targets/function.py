@@ -79,7 +79,7 @@ class FunctionTarget(Target):
         if self.options.isolate == "process":
             return await self._answer_in_process(task)
         function = self._function
-        assert function is not None, "open() comes first"
+        assert function is not None, "call open() first"
         arguments = (task.content, task) if self._wants_context else (task.content,)
         return transcript_of(await call_function(self.services.in_thread, function, *arguments))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from evalharness.contracts.servers import Server
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.documents.http_messages import AnswerPart, ApiCall
@@ -30,7 +32,10 @@ from evalharness.targets.answers import (
     refuse_both_forms,
     why_not_json,
 )
+from evalharness.targets.command_words import Command, digests_of_files, not_blank, words_of
+from evalharness.targets.started_server import StartedServer
 from evalharness.targets.templates import extra_task_fields, fill_template, fill_value
+from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
 
@@ -50,7 +55,8 @@ CONNECT_TIMEOUT_S = 30.0
 
 class HttpOptions(Options):
     """Without `body`, POST sends {"input": the question}. A case of input type `api_call` brings its own request, and
-    `url` is what its path follows. `answer` is a path such as choices.0.message.content."""
+    `url` is what its path follows. `answer` is a path such as choices.0.message.content. `start` is a command that
+    serves `url`: it is started in the suite's folder before the first question, and ended after the last one."""
 
     main: ClassVar[str] = "url"
 
@@ -62,6 +68,13 @@ class HttpOptions(Options):
     result: ResultForm | None = None
     events: EventsOption = None
     max_output_bytes: Annotated[Whole, Field(ge=1024)] = 16_777_216
+    start: Command | None = None
+    start_timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+
+    @field_validator("start")
+    @classmethod
+    def _not_empty(cls, start: Command | None) -> Command | None:
+        return None if start is None else not_blank(start)
 
     @field_validator("url")
     @classmethod
@@ -73,6 +86,8 @@ class HttpOptions(Options):
     @model_validator(mode="after")
     def _one_form(self) -> HttpOptions:
         refuse_both_forms(self)
+        if self.start is not None and "{" in urlsplit(self.url).netloc.replace("{{", ""):
+            raise ValueError("start needs a fixed address: write host and port in url")
         return self
 
 
@@ -83,8 +98,20 @@ class HttpTarget(Target):
     def __init__(self, options: HttpOptions, spec: TargetSpec, services: Services) -> None:
         super().__init__(options, spec, services)
         self._session: Any = None
+        self._server: Server | None = None
+
+    def digest(self) -> str:
+        """Without a server of its own as it was before there were any; with one, its files count."""
+        options, spec = self.options, self.spec
+        asked = options.model_dump(mode="json", exclude={"start", "start_timeout_seconds"})
+        asking = digest([spec.kind, asked, spec.tools, spec.variant])
+        if options.start is None:
+            return asking
+        return digest([asking, options.start, digests_of_files(words_of(options.start), self.services.root)])
 
     async def open(self) -> None:
+        if self.options.start is not None:
+            self._server = await self.services.servers.join(self._server_key, self._own_server(self.options.start))
         import aiohttp  # slow to import: only those who send something pay for it
 
         # The trial has its own time limit, and the harness its own bound on concurrency.
@@ -97,8 +124,21 @@ class HttpTarget(Target):
         )
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        server, self._server = self._server, None
+        try:
+            if self._session is not None:
+                await self._session.close()
+        finally:
+            if server is not None:
+                await self.services.servers.leave(self._server_key)
+
+    @property
+    def _server_key(self) -> str:
+        return digest([self.options.start, urlsplit(self.options.url).netloc, str(self.services.root)])
+
+    def _own_server(self, start: Command) -> StartedServer:
+        services, options = self.services, self.options
+        return StartedServer(start, options.url, services.root, services.environment, options.start_timeout_seconds)
 
     async def answer(self, task: Task) -> Transcript:
         import aiohttp
@@ -107,9 +147,11 @@ class HttpTarget(Target):
         try:
             return await self._ask(request)
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-            raise TargetUnavailable(f"'{request.url}' is not a URL that can be asked: {error}") from error
+            raise TargetUnavailable(f"'{request.url}' is not a valid URL: {error}") from error
         except aiohttp.ClientError as error:
-            raise TargetUnavailable(f"{request.method} {request.url}: {error or type(error).__name__}") from error
+            ended = await self._server.why_ended() if self._server is not None else ""
+            why = ended or _no_connection(error) or f"{request.method} {request.url}: {error or type(error).__name__}"
+            raise TargetUnavailable(why) from error
 
     def _request(self, task: Task) -> HttpRequest:
         options = self.options
@@ -135,7 +177,7 @@ class HttpTarget(Target):
             there = urljoin(url, location)
             is_same_server = _is_same_server(url, there)
         except ValueError as error:
-            raise TargetFailed(f"HTTP {status}: it redirects to {location}, which is not an address: {error}") from None
+            raise TargetFailed(f"HTTP {status}: it redirects to {location}, not a valid URL: {error}") from None
         if method not in ("GET", "HEAD") and status not in REDIRECTS_THAT_KEEP_THE_BODY:
             raise TargetFailed(f"HTTP {status}: it redirects to {there}, and {method} is not repeated there")
         if not is_same_server:
@@ -156,7 +198,7 @@ class HttpTarget(Target):
     def _transcript(self, asked: HttpRequest, response: Any, text: str) -> Transcript:
         status, content_type = response.status, response.content_type
         if status < FIRST_STATUS:
-            raise TargetUnavailable(f"HTTP {status:03}: the reply has a status that HTTP does not know")
+            raise TargetUnavailable(f"HTTP {status:03}: this is not a status of HTTP")
         evidence = Transcript(output=text, events=({"type": "http", "status": status},))
         if asked.wants_response and status not in OVERLOADED:
             headers = {name.lower(): value for name, value in response.headers.items()}
@@ -294,6 +336,18 @@ def templated_request(method: str, url: str, headers: dict[str, str], body: Json
     if method == "GET":
         return HttpRequest(method, filled, named)
     return HttpRequest(method, filled, named, {"json": {"input": task.case.content, **extra_task_fields(task)}})
+
+
+def _no_connection(error: Exception) -> str:
+    """Why nobody answers at an address; empty for other errors."""
+    import aiohttp
+
+    if not isinstance(error, aiohttp.ClientConnectorError) or isinstance(error, aiohttp.ClientSSLError):
+        return ""
+    cause = error.os_error
+    code = cause.errno or 0  # below 0 for names that are not found
+    why = os.strerror(code) if code > 0 else cause.strerror or str(cause)
+    return f"cannot connect to {error.host}:{error.port}: {why[:1].lower()}{why[1:]}; is the service running?"
 
 
 def _sent(body: Json) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class SandboxOptions(Options):
     def refuse_without_sandbox(self) -> None:
         for name in ("network", "readable", "limits"):
             if name in self.model_fields_set and not self.sandbox:
-                raise ValueError(f"'{name}' means something only with 'sandbox: true'")
+                raise ValueError(f"'{name}' has no effect without 'sandbox: true'")
 
 
 def kept_variables(environment: Mapping[str, str]) -> dict[str, str]:

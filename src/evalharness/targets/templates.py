@@ -82,7 +82,7 @@ def _value(name: str, task: Task) -> Any:
     for step in steps:
         if not isinstance(value, dict) or step not in value:
             whose = "its variant" if first == "variant" else f"the {first} of case {task.case.id}"
-            raise TargetFailed(f"the target asks for {{{name}}}, which {whose} does not have")
+            raise TargetFailed(f"the target uses {{{name}}}, which {whose} does not have")
         value = value[step]
     return value
 

@@ -173,7 +173,7 @@ WHY_ENDED: dict[Ended, str] = {
     "flood": "it wrote too much output",
     "memory": "it used too much memory",
     "processes": "it started too many processes",
-    "disk": "it put too much into the workspace",
+    "disk": "it wrote too much to the workspace",
 }
 
 

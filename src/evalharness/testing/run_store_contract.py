@@ -237,6 +237,26 @@ class RunStoreContract(StoreFixtures):
         with pytest.raises(UnknownName, match="Did you mean"):
             store.outline(run.name[:-1])
 
+    def test_the_outlines_of_a_suite_come_newest_first_without_regrades(self, store: Store) -> None:
+        early, late = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"
+        old = added(store, make_run(created_at=early))
+        many = [added(store, make_run(created_at=late)) for _ in range(45)]
+        added(store, make_run("rivers", created_at=late))
+        added(store, make_run(created_at=late).model_copy(update={"regrade_of": old.id}))
+        ids = [run.id for run in reversed(many)]
+        assert [outline.id for outline in store.outlines("capitals")] == [*ids, old.id]
+        assert [outline.id for outline in store.outlines("capitals", since=late)] == ids
+        assert list(store.outlines("nobody")) == []
+
+    def test_an_outline_says_which_target_was_tried_before_and_after_the_first_stop(self, store: Store) -> None:
+        [run] = store.add_runs([make_run().model_copy(update={"root": "/" + "folder/" * 5000})])
+        assert store.outline(run.id).variant == "quick"
+        report = sample_report(run)
+        metadata = report.metadata.model_copy(update={"variant": "quick"})
+        kept = {"metadata": metadata, "cases": (CaseResult("a"), CaseResult("b"))}
+        store.finish(run.id, report.model_copy(update=kept), stopped="", elapsed_s=1.0)
+        assert [outline.variant for outline in store.outlines("capitals")] == ["quick"]
+
     @pytest.mark.parametrize("seed", range(8))
     def test_its_cases_are_those_of_the_whole_report(self, store: Store, seed: int) -> None:
         [run] = store.add_runs([varied_run()])

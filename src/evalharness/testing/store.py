@@ -75,6 +75,10 @@ class _StoredRun:
         about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
         return _DECODER.line(about, self.body, self.report, dict(counts))
 
+    def outline(self) -> RunOutline:
+        columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
+        return _DECODER.outline(columns, self.body, self.report, self.cases)
+
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""
         last = ("", -1)
@@ -258,8 +262,12 @@ class FakeStore(Store):
         return len(self._newest_first(suite_name))
 
     def outline(self, reference: str) -> RunOutline:
-        run = self._meant_by(reference)
-        return _DECODER.outline({name: getattr(run, name) for name in OUTLINE_COLUMNS}, run.report, run.cases)
+        return self._meant_by(reference).outline()
+
+    def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
+        for run in self._newest_first(suite_name):
+            if run.created_at >= since and not run.regrade_of:
+                yield run.outline()
 
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evalharness.values.json_value import Json
 
@@ -45,6 +46,19 @@ def fill(value: Json, values: Mapping[str, str]) -> Json:
     if isinstance(value, list | tuple):
         return [fill(item, values) for item in value]
     return value
+
+
+def scalar_values(written: Any) -> Any:
+    """Values of variables as a file may write them: numbers and true/false become text, anything else stays."""
+    if not isinstance(written, Mapping):
+        return written
+    return {name: _scalar_text(value) for name, value in written.items()}
+
+
+def _scalar_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else value
 
 
 def escape(value: Json) -> Json:
@@ -87,6 +101,14 @@ def _names(value: Json) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _names(item)
+
+
+def stray_braces(text: str) -> str:
+    """The first `{{` in a text that does not start a variable, with what follows it; empty if there is none."""
+    for found in _VARIABLE.finditer(text):
+        if not found[1] and (not found[3] or found[3].lower().startswith(MATCHER_PREFIX)):
+            return text[found.start() :].splitlines()[0].partition("}}")[0] + "}}"
+    return ""
 
 
 def _fill_text(text: str, values: Mapping[str, str]) -> str:

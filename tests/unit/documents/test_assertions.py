@@ -231,7 +231,7 @@ def test_keys_that_an_assertion_does_not_know_are_passed_over_as_in_a_dataset() 
         ({"type": []}, "assertion 0: unknown assertion"),
         ({"type": "metric.latency_ms.max"}, r"assertion 0 \(metric.latency_ms.max\): value: is missing"),
         ({"type": "metric.latency_ms.max", "value": 0}, "value: must be greater than 0"),
-        (5, "assertion 0: an assertion is a mapping with a type"),
+        (5, "assertion 0: an assertion must be a mapping with a type"),
     ],
 )
 def test_what_is_not_an_assertion_is_a_wrong_call(written: Any, problem: str) -> None:

@@ -74,7 +74,16 @@ BARE: dict[str, Any] = {
 ADVICE = finding("advice.alike", "warning", number=2, reason="no")
 
 
-def test_advice_is_read_from_its_texts_or_from_the_findings_beside_them() -> None:
+def test_advice_is_read_from_the_findings_beside_its_words() -> None:
+    found = with_texts(ADVICE) | {"kind": "alike", "cases": ["a", "b"]}
+    document = {**BARE, "recommendations": [found["text"]], "findings": [found]}
+    [advice] = Report.model_validate(document).recommendations
+    assert advice == Recommendation(kind="alike", finding=ADVICE, cases=("a", "b"))
+    [edited] = Report.model_validate({**document, "recommendations": ["look at them"]}).recommendations
+    assert edited == Recommendation(finding=finding("text", text="look at them"))
+
+
+def test_older_advice_is_read_from_its_texts_or_from_the_findings_beside_them() -> None:
     texts = [{"kind": "alike", "text": "2 cases fail alike", "cases": ["a", "b"]}]
     [old] = Report.model_validate({**BARE, "recommendations": texts}).recommendations
     assert old == Recommendation(kind="alike", finding=finding("text", text="2 cases fail alike"), cases=("a", "b"))

@@ -50,7 +50,7 @@ def test_every_problem_has_its_place_and_plain_words(written: Any, said: str) ->
     ("make", "said"),
     [
         (lambda: Case(id=3), "Case: id: must be text, not 3; input: is missing"),
-        (lambda: Case(id="a", input="", inptu=""), "Case: inptu: is not known"),
+        (lambda: Case(id="a", input="", inptu=""), "Case: inptu: is not a known key"),
         (lambda: Gate(preset="x"), "Gate: preset: 'x' is not allowed (allowed: development, staging,"),
         (lambda: Grade(state="fine"), "Grade: state: 'fine' is not allowed"),
         (lambda: EvalTask(id="a", category="x"), "EvalTask: category: "),

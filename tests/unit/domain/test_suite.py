@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from pydantic import ValidationError
 
 from evalharness.domain.case import Case
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import Reporting, Suite
 
 
 def suite(**fields: Any) -> Suite:
@@ -142,3 +143,16 @@ def test_cases_built_in_python_are_taken_as_they_are() -> None:
     made = Suite(name="s", cases=(built,))
     assert made.cases[0] is built
     assert not made.templated
+
+
+@pytest.mark.parametrize("written", ['{"output_dir": "../x"}', "3", '{"format": {"a": 1}}', '{"include_details": "?"}'])
+def test_a_stored_suite_is_read_whatever_an_earlier_version_kept_of_its_reporting(written: str) -> None:
+    assert Suite.model_validate_json(f'{{"name": "a", "reporting": {written}}}').reporting is None
+    with pytest.raises(ValidationError):
+        Suite.model_validate({"name": "a", "reporting": json.loads(written)})
+
+
+def test_reporting_names_formats_or_more() -> None:
+    assert Suite.model_validate({"name": "a", "reporting": "json"}).reporting == Reporting(format=("json",))
+    both = Suite.model_validate({"name": "a", "reporting": ["json", "markdown", "json"]}).reporting
+    assert both == Reporting(format=("json", "markdown"), output_dir="results", include_details=True)

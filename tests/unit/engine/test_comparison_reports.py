@@ -151,12 +151,26 @@ class TestSize:
     def test_where_nothing_varies_the_drop_that_can_be_found_is_not_zero(self) -> None:
         """At least five failures are needed; a true drop of 6.6 points causes them four times in five."""
         same = report(*alike(100, 1, 1))
-        assert compared(same, same).differences["pass_rate"].detectable == pytest.approx(0.0675, abs=1e-3)
+        found = compared(same, same).differences["pass_rate"]
+        assert found.detectable_from == pytest.approx(0.066, abs=1e-3)
+        assert found.detectable == pytest.approx(0.071, abs=1e-3)
 
     def test_a_drop_larger_than_the_pass_rate_is_never_named(self) -> None:
         """With two new runs, not even this drop is found so often, but all five failing now is always found."""
         same = report(*alike(5, 1, 1), *alike(5, 1, 0, first=5))
         assert compared(same, same).differences["pass_rate"].detectable == 0.5
+
+    def test_one_trial_of_each_case_names_a_range_and_says_why(self) -> None:
+        same = report(*alike(45, 1, 1), *alike(5, 1, 0, first=45))
+        found = compared(same, same).differences["pass_rate"]
+        assert found.detectable_unknown == "spread"
+        assert (found.detectable_from or 1) < (found.detectable or 0)
+
+    def test_twenty_cases_with_four_trials_name_one_number(self) -> None:
+        same = report(*alike(20, 4, 3))
+        found = compared(same, same).differences["pass_rate"]
+        assert (found.detectable_from, found.detectable_unknown) == (None, "")
+        assert found.detectable is not None
 
     def test_equal_results_name_equal_drops_whatever_their_order(self) -> None:
         cases = [case(f"c{n}", 4, n % 5) for n in range(12)]
@@ -417,7 +431,7 @@ class TestUnequalWeights:
 
     def test_nothing_is_compared_where_every_case_weighs_0(self) -> None:
         cases = alike(3, 1, 1, weight=0.0)
-        with pytest.raises(UsageError, match="every case that both have weighs 0"):
+        with pytest.raises(UsageError, match="every case that both have has weight 0"):
             compared(report(*cases), report(*cases))
 
     def test_what_would_settle_it_counts_the_cases_that_weigh(self) -> None:
@@ -608,7 +622,7 @@ class TestNotes:
             note.startswith("with retry_failed, only first answers are compared")
             for note in tuple(map(say, found.notes))
         )
-        with pytest.raises(UsageError, match="score cannot be compared: with retry_failed"):
+        with pytest.raises(UsageError, match="score cannot be compared: retry_failed"):
             compare(old, new, RegressionRule(metrics=("score",)))
 
     def test_a_gate_that_cannot_be_judged_says_nothing_against_the_trials(self) -> None:

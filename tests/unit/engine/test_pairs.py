@@ -39,8 +39,8 @@ def test_reports_without_keys_are_matched_by_name_and_say_so() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message", "hint"),
     [
-        (report(), report(case("a", 1, 1)), "the old report .* contains no results of single cases", "--json"),
-        (report(case("a", 1, 1)), report(), "the new report .* contains no results of single cases", "--json"),
+        (report(), report(case("a", 1, 1)), "the old report .* contains no results for individual cases", "--json"),
+        (report(case("a", 1, 1)), report(), "the new report .* contains no results for individual cases", "--json"),
         (report(case("a", 1, 1, key="1")), report(case("a", 1, 1, key="2")), "the one case .* was changed", "baseline"),
         (report(*alike(2, 1, 1, key="1")), report(*alike(2, 1, 1, key="2")), "all 2 cases .* were changed", "none"),
         (

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evalharness.domain.case import Case
+from evalharness.domain.prompt import Prompt
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.engine.planning.planned_cases import (
@@ -86,3 +87,27 @@ def test_what_is_kept_does_not_grow_with_the_cases() -> None:
     cases = numbered(2 * KEPT_CASES)
     seen = [weakref.ref(cases[id_].graders[0][1]) for id_ in cases]
     assert [reference() is not None for reference in seen] == [False] * KEPT_CASES + [True] * KEPT_CASES
+
+
+def test_variables_of_a_case_make_it_another_but_its_prompt_does_not(tmp_path: Path) -> None:
+    def key_of(prompt: str, **variables: str) -> str:
+        suite = Suite(name="s", cases=[Case(id="a", vars=variables)])
+        target = TargetSpec(kind="echo", prompt=Prompt(text=prompt))
+        planned = PlannedCases(suite, {}, fake_services(tmp_path), target=target)
+        assert planned["a"].asked.content == prompt.replace("{{who}}", variables["who"])
+        return lock_cases(planned.in_turn(), tmp_path)["a"].key
+
+    assert key_of("Greet {{who}}", who="Ada") == key_of("Hello {{who}}", who="Ada")
+    assert key_of("Greet {{who}}", who="Ada") != key_of("Greet {{who}}", who="Bob")
+
+
+def test_graders_of_the_suite_are_shared_unless_they_use_variables_of_cases(tmp_path: Path) -> None:
+    suite = Suite(
+        name="s",
+        templated=True,
+        graders=[{"contains": "{{who}}"}, {"contains": "{{all}}"}],
+        cases=[Case(id="a", vars={"who": "Ada"}), Case(id="b", vars={"who": "Bob"})],
+    )
+    first, second = PlannedCases(suite, {"all": "x", "who": "outside"}, fake_services(tmp_path)).in_turn()
+    assert [spec.options for spec in (*first.specs, *second.specs)] == ["Ada", "x", "Bob", "x"]
+    assert first.graders[1][1] is second.graders[1][1]

@@ -23,7 +23,7 @@ def test_the_drop_reported_by_few_figures_is_found_with_the_power_asked_for(numb
     def drawn(shift: float) -> list[float]:
         return [random.gauss(-shift) for _ in range(number)]
 
-    told = [Figures(number, number, variance(drawn(0.0))).detectable(rule) for _ in range(ROUNDS)]
+    told = [Figures(number, number, variance(drawn(0.0))).detectable(rule).high or 0 for _ in range(ROUNDS)]
     found = sum(sign_flip(drawn(loss)).p_less <= rule.alpha for loss in told)
     error = math.sqrt(rule.power * (1 - rule.power) / ROUNDS)
     assert rule.power - 3 * error < found / ROUNDS < rule.power + 0.1

@@ -27,7 +27,7 @@ def test_a_file_is_read_when_the_suite_is_loaded(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("missing.md", "there is no file missing.md"),
-        ("../outside.md", "lies outside the suite's folder"),
+        ("../outside.md", "is outside the suite's folder"),
         ("/etc/hostname", "must be a relative path"),
         ("latin.txt", "is not UTF-8 text"),
         ("large.txt", "is larger than 10 MB"),
@@ -53,7 +53,7 @@ def test_files_that_cannot_be_read_are_reported(tmp_path: Path, content: str, me
         ("{type: file}", "is missing"),
         ("{type: prompt, context: {a: 1}}", "is missing"),
         ("{type: api_call}", "is missing"),
-        ("{type: prompt, contents: hi}", "is missing; it is written 'contents'"),
+        ("{type: prompt, contents: hi}", "is missing; it is spelled 'contents'"),
     ],
 )
 def test_an_input_of_a_type_has_a_content(tmp_path: Path, written: str, problem: str) -> None:
@@ -90,13 +90,13 @@ def test_a_request_is_kept_in_one_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x", "an api_call is a mapping"),
+        ("x", "an api_call must be a mapping"),
         ("{path: 5}", "must be text, not 5"),
         ("{path: /a, headers: x}", "must be a mapping"),
         ("{path: /a, answer: all}", "'all' is not allowed"),
         ("{path: /a, pth: /b}", "did you mean 'path'?"),
         ("{path: /a, method: fetch}", "content.method: 'fetch' is not an HTTP method; write GET, POST"),
-        ("{path: /a, url: /b}", "is written twice, in two spellings"),
+        ("{path: /a, url: /b}", "is given twice, in two spellings"),
     ],
 )
 def test_requests_that_cannot_be_sent_are_reported(tmp_path: Path, content: str, message: str) -> None:

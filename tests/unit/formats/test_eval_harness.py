@@ -333,7 +333,7 @@ def test_the_documented_folder_loads_file_by_file_and_as_a_whole(tmp_path: Path)
         "reg-orders",
         "inline",
     ]
-    assert all("not acted on" in problem.message for problem in problems), [str(problem) for problem in problems]
+    assert all("has no effect" in problem.message for problem in problems), [str(problem) for problem in problems]
     for part in re.findall(r"\$ref: \./(\S+)", page):
         alone, problems = load(tmp_path / "evals" / part)
         assert alone is not None, [str(problem) for problem in problems]
@@ -376,9 +376,7 @@ def test_parts_that_disagree_about_a_variable_leave_it_to_the_suite(tmp_path: Pa
     part = "{{vars: {{City: {0}}}, test_cases: [{{id: {0}, input: '{{{{city}}}}', expected: x}}]}}"
     suite, problems = two_parts(tmp_path, part.format("Rome"), part.format("Oslo"))
     assert suite is None
-    assert problems == [
-        "2.yaml:1: vars.City: 'City' is something else in 1.yaml; say in the suite's own `vars` what it is"
-    ]
+    assert problems == ["2.yaml:1: vars.City: 'City' is different in 1.yaml; define it in the suite's own `vars`"]
     suite, _ = two_parts(tmp_path, part.format("Rome"), part.format("Oslo"), "vars: {CITY: Paris},")
     assert suite is not None
     assert suite.vars == {"CITY": "Paris"}
@@ -398,7 +396,7 @@ def test_what_a_part_says_of_the_run_is_not_used_and_reported(tmp_path: Path) ->
     assert suite is not None
     assert (suite.cases[0].timeout_seconds, suite.config.parallel, suite.config.seed) == (3, True, 0)
     assert problems == [
-        f"1.yaml:1: warning: config.{key}: is not used: the suite that this file is part of decides"
+        f"1.yaml:1: warning: config.{key}: is ignored: the suite that includes this file decides"
         for key in ("parallel", "seed")
     ]
 
@@ -418,7 +416,7 @@ def test_files_of_other_formats_are_not_referred_to(tmp_path: Path, data: Any, w
     [line] = told(tmp_path, "eval_suite: {name: s, evals: [{$ref: other.json}]}")
     assert line == (
         f"evals.yaml:1: eval_suite.evals[0].$ref: other.json is a {what}; "
-        "only eval-harness and native files can be referred to"
+        "only eval-harness and native files can be referenced"
     )
 
 
@@ -535,7 +533,7 @@ def test_problems_of_a_part_name_the_part_and_its_line(tmp_path: Path) -> None:
         "1.yaml:3: warning: [0].expected_output.valeu: unknown key 'valeu'",
         "1.yaml:3: [0].expected_output.value: is missing",
         "1.yaml:4: warning: [0].colour: unknown key 'colour'",
-        "2.yaml:1: warning: trials: is not used: the suite that this file is part of decides",
+        "2.yaml:1: warning: trials: is ignored: the suite that includes this file decides",
         "2.yaml:3: test_cases[0].inptu: unknown key 'inptu'",
         "2.yaml:3: test_cases[0].input: is missing",
     ]
@@ -547,9 +545,9 @@ BROKEN = [
     ("eval_suite: {name: x, evals: 5}", "evals.yaml:1: eval_suite.evals: must be a list of evals or {$ref: …}, not a"),
     ("capability_eval: []", "evals.yaml:1: capability_eval: is empty"),
     ("eval_suite: {name: x, evals: []}", "evals.yaml:1: eval_suite.evals: is empty"),
-    ("eval_suite: {name: x, evals: [5]}", "evals.yaml:1: eval_suite.evals[0]: an eval is a mapping"),
-    ("capability_eval: 5", "evals.yaml:1: capability_eval: an eval is a mapping"),
-    ("capability_eval: [5]", "evals.yaml:1: capability_eval[0]: an eval is a mapping"),
+    ("eval_suite: {name: x, evals: [5]}", "evals.yaml:1: eval_suite.evals[0]: an eval must be a mapping"),
+    ("capability_eval: 5", "evals.yaml:1: capability_eval: an eval must be a mapping"),
+    ("capability_eval: [5]", "evals.yaml:1: capability_eval[0]: an eval must be a mapping"),
     ("eval_type: regression\ntest_case: 5", "evals.yaml:2: test_case: must be a mapping"),
     ("{id: a, expected_output: x}", "evals.yaml:1: input: is missing"),
     ("{id: a, input: x, expected_output: x, metadata: {weight: -1}}", "evals.yaml:1: metadata.weight: must be"),

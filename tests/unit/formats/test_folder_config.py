@@ -127,7 +127,7 @@ def test_a_prompt_of_its_own_goes_first_by_either_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("prompt", "problem"),
-    [("'Show {outptu}'", "unknown place {outptu}. Did you mean {output}?"), ("[1]", "must be text")],
+    [("'Show {outptu}'", "unknown placeholder {outptu}. Did you mean {output}?"), ("[1]", "must be text")],
 )
 def test_a_broken_prompt_is_told_once_where_it_stands(tmp_path: Path, prompt: str, problem: str) -> None:
     put(tmp_path, {"config/graders.yaml": f"model_grader_prompt: {prompt}"})
@@ -148,7 +148,7 @@ def test_a_broken_prompt_is_told_once_where_it_stands(tmp_path: Path, prompt: st
         ("[1]", "must be a mapping"),
         ("a: [", "config/thresholds.yaml:1"),
         ("default: {pass_rat: 1}", "default.pass_rat: unknown metric 'pass_rat'; did you mean 'pass_rate'?"),
-        ("default: {speed: 1}", "unknown metric 'speed'; known are pass_rate, case_pass_rate, score, pass@K, pass^K"),
+        ("default: {speed: 1}", "unknown metric 'speed'; known: pass_rate, case_pass_rate, score, pass@K, pass^K"),
         ("default: {pass@0: 1}", "unknown metric 'pass@0'"),
         (
             "criticality: {critcal: {score: 1}}",
@@ -198,7 +198,7 @@ def test_config_files_are_not_read_from_elsewhere(tmp_path: Path) -> None:
     suite = put(tmp_path / "suite", {"config/graders.yaml": "a: exact"})
     (suite / "config" / "thresholds.yaml").symlink_to(outside / "thresholds.yaml")
     [line] = told(suite, SUITE)
-    assert "config/thresholds.yaml lies outside the suite's folder" in line
+    assert "config/thresholds.yaml is outside the suite's folder" in line
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def test_a_suite_may_itself_be_behind_a_link(tmp_path: Path) -> None:
         ("notes.txt", "notes.txt has an unknown ending"),
         ("''", "must be the path of a file, not empty"),
         ("[a]", "must be the path of a file, not a list"),
-        ("../outside.yaml", "lies outside the suite's folder"),
-        ("leads-out.yaml", "lies outside the suite's folder"),
+        ("../outside.yaml", "is outside the suite's folder"),
+        ("leads-out.yaml", "is outside the suite's folder"),
         ("circle.yaml", "cannot be read: "),
         ("'part.yaml#/a'", "without # or ?"),
     ],
@@ -76,7 +76,7 @@ def test_a_chain_may_be_sixteen_files_long(tmp_path: Path) -> None:
     assert suite is not None, problems
     put(tmp_path, {"start.yaml": referring(names[0])})
     _, problems = load(tmp_path / "start.yaml")
-    assert [problem.message for problem in problems] == [f"more than {MAX_DEPTH} files refer to one another"]
+    assert [problem.message for problem in problems] == [f"the chain of references is longer than {MAX_DEPTH} files"]
 
 
 def test_a_file_is_part_of_a_suite_once(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_what_a_case_does_not_inherit_is_said() -> None:
 
 
 def test_tags_of_the_metadata_that_a_case_lacks_cannot_be_written() -> None:
-    with pytest.raises(UsageError, match=r"metadata\.tags are tags of every case, but case 'a'"):
+    with pytest.raises(UsageError, match=r"metadata\.tags apply to every case, but those of case 'a'"):
         dump_suite(Suite(name="s", metadata={"tags": ["t"]}, cases=[Case(id="a", input="q")]))
 
 
@@ -123,6 +123,20 @@ def test_braces_of_a_suite_without_variables_are_escaped() -> None:
     assert again.name == "s {{n}}"
     filled = fill(again.cases[0].model_dump(mode="json"), {"x": "no", "y": "no", "k": "no"})
     assert Case.model_validate(filled) == suite.cases[0]
+
+
+@pytest.mark.parametrize(
+    "prompts",
+    [
+        ["Say {{x}}", [{"role": "user", "content": "{{x}}"}]],
+        {"plain": "Say {{x}}", "like a file": {"text": "notes.txt"}, "escaped": "\\{{x}} {{x}}"},
+    ],
+)
+def test_prompts_are_written_as_they_are(prompts: Any) -> None:
+    suite = Suite(name="s", prompts=prompts, cases=[Case(id="a", vars={"x": "literal {{y}}", "n": 1})])
+    again = load(dump_suite(suite))
+    assert again.prompts == suite.prompts
+    assert again.cases == suite.cases
 
 
 def test_what_a_file_cannot_represent_is_refused_in_words() -> None:

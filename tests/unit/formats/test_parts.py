@@ -64,4 +64,4 @@ def test_an_execution_that_is_none(execution: str, problem: str, tmp_path: Path)
 def test_a_regression_without_a_baseline(tmp_path: Path) -> None:
     text = "eval_suite: {name: s, evals: [{id: a, eval_type: regression, current: {input: x}}]}"
     place = "evals.yaml:1: eval_suite.evals[0].baseline"
-    assert told(tmp_path, text) == [f"{place}: is missing: a regression eval compares with it"]
+    assert told(tmp_path, text) == [f"{place}: is missing: a regression eval compares the answer with it"]

@@ -78,14 +78,14 @@ def test_braces_are_not_variables(tmp_path: Path) -> None:
     [
         ("humaneval", {"prompt": None}, "FILE:2: [1].prompt: is missing"),
         ("humaneval", {"test": 3}, "FILE:2: [1].test: must be text, not a number"),
-        ("humaneval", {"test": "def check("}, "FILE:2: [1].test: is not Python"),
+        ("humaneval", {"test": "def check("}, "FILE:2: [1].test: is not valid Python"),
         ("humaneval", {"entry_point": "a b"}, "FILE:2: [1].entry_point: must be the name of a function"),
-        ("humaneval", {"task_id": "Own/0"}, "FILE:2: [1].task_id: 'Own/0' comes twice"),
+        ("humaneval", {"task_id": "Own/0"}, "FILE:2: [1].task_id: 'Own/0' appears twice"),
         ("humaneval", {"task_id": True}, "FILE:2: [1].task_id: must be text or a number"),
         ("mbpp", {"text": None, "prompt": None}, "FILE:2: [1].text: is missing"),
         ("mbpp", {"test_list": []}, "FILE:2: [1].test_list: has no tests"),
         ("mbpp", {"test_list": "assert 1"}, "FILE:2: [1].test_list: must be a list of texts"),
-        ("mbpp", {"code": "def ("}, "FILE:2: [1].code: is not Python"),
+        ("mbpp", {"code": "def ("}, "FILE:2: [1].code: is not valid Python"),
         (
             "mbpp",
             {"test_list": ["assert f()", 3]},
@@ -115,7 +115,7 @@ def test_everything_that_is_wrong_is_reported_at_once(tmp_path: Path) -> None:
         "FILE:3: [2].canonical_solution: is missing",
         "FILE:3: [2].entry_point: is missing",
     ]
-    assert found[4].startswith("FILE:4: a row is a mapping")
+    assert found[4].startswith("FILE:4: a row must be a mapping")
     assert {line.partition(".")[0] for line in found[5:]} == {"FILE:6: [5]"}
     assert [line.partition(".")[2] for line in found[5:]] == [
         "prompt: is missing",
@@ -134,7 +134,7 @@ def test_rows_of_the_other_preset_are_told_as_such(path: Path, preset: Preset, o
 def test_a_row_of_the_other_preset_among_ours(tmp_path: Path) -> None:
     path = tmp_path / "mixed.jsonl"
     path.write_text(HUMANEVAL.read_text() + MBPP.read_text())
-    told = "this row looks, as 2 more, like mbpp: a file contains rows of one preset"
+    told = "this row looks like mbpp, and so do 2 more: a file can only contain rows of one preset"
     assert problems(path, "humaneval") == [f"FILE:4: [3]: {told}"]
 
 

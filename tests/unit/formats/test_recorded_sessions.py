@@ -138,7 +138,7 @@ def test_other_suites_beside_sessions_are_suites_of_their_own(tmp_path: Path) ->
 def test_other_json_files_are_left_out_and_said_to_be(tmp_path: Path) -> None:
     evals = save(tmp_path / "evals", a=asked("hi", "search"), package={"name": "x"})
     assert [str(problem) for problem in load(evals).problems] == [
-        f"{evals}/package.json: warning: is not a recorded session, so it is left out"
+        f"{evals}/package.json: warning: is not a recorded session, so it is skipped"
     ]
     save(evals, another={"name": "x"})
     assert [file.path for file in survey_paths([evals])] == [evals]
@@ -148,7 +148,9 @@ def test_a_link_is_left_out_and_said_to_be(tmp_path: Path) -> None:
     evals = save(tmp_path / "evals", a=asked("hi", "search"))
     (evals / "b.json").symlink_to("a.json")
     file = load(evals)
-    assert [str(problem) for problem in file.problems] == [f"{evals}/b.json: warning: is a symbolic link: left out"]
+    assert [str(problem) for problem in file.problems] == [
+        f"{evals}/b.json: warning: is a symbolic link, so it is skipped"
+    ]
     assert file.suite is not None
     assert [case.id for case in file.suite.cases] == ["a"]
 
@@ -170,7 +172,7 @@ def test_a_warning_that_many_files_share_is_reported_once(tmp_path: Path) -> Non
     [nothing] = [text for text in told if "nothing is checked" in text]
     assert nothing.startswith(": warning: nothing is checked: ")
     assert nothing.endswith(" (in 6 files: a.json, b.json, c.json, …)")
-    assert ": warning: is not a recorded session, so it is left out (in 2 files: y.json, z.json)" in told
+    assert ": warning: is not a recorded session, so it is skipped (in 2 files: y.json, z.json)" in told
     assert [text.split(":")[0] for text in told if "warning" not in text] == ["/bad.json", "/worse.json"]
 
 

@@ -100,9 +100,9 @@ def test_what_is_wrong_with_a_comparison_is_reported(tmp_path: Path) -> None:
     assert "did you mean 'structural'?" in line
     [line] = told(tmp_path, regression("{n: 1}", "{type: numeric, require_keys: [a]}"))
     assert "warning" in line
-    assert "does nothing in a numeric comparison" in line
+    assert "has no effect in a numeric comparison" in line
     [line] = told(tmp_path, regression("says this", "{type: semantic, ignore_fields: [a]}"))
-    assert "does nothing in a semantic comparison" in line
+    assert "has no effect in a semantic comparison" in line
     [line] = told(tmp_path, regression("{a: 1}", "{type: structural, ignore_field: [a]}"))
     assert "warning" in line
     assert "did you mean 'ignore_fields'?" in line
@@ -153,7 +153,7 @@ def test_a_baseline_may_be_anywhere_in_the_layout_but_not_outside(tmp_path: Path
     case = one_case(tmp_path, text % "../../baselines/a.json", "evals/regression/api/users.yaml")
     assert grader(case) == ("exact", {"value": 1})
     [line] = told(tmp_path, text % "../../../outside.json", "evals/regression/api/users.yaml")
-    assert "users.yaml:1: baseline.$ref: ../../../outside.json lies outside the suite's folder" in line
+    assert "users.yaml:1: baseline.$ref: ../../../outside.json is outside the suite's folder" in line
     [line] = told(tmp_path, text % "none.json", "evals/regression/api/users.yaml")
     assert "there is no file none.json" in line
 
@@ -223,7 +223,7 @@ def test_an_execution_that_cannot_be_is_reported(tmp_path: Path) -> None:
     [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: htpp, base_url: x}}"))
     assert "unknown target 'htpp'" in line
     [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: skill}}"))
-    assert "names no skill" in line
+    assert "has no skill" in line
     [line] = told(tmp_path, regression("x", "{}", "{input: x, execution: {type: command}}"))
     assert line == "evals.yaml:3: current.execution.command: is missing"
 

@@ -14,14 +14,14 @@ GOOD = "[{id: a, input: x, expected_output: x}]"
 PASSED_OVER: dict[str, tuple[str | bytes, str, str]] = {
     "typo.yaml": (
         "capabilty_eval: {id: x, input: hi}",
-        ":1: note: capabilty_eval: not recognised as a suite",
+        ":1: note: capabilty_eval: is not a suite",
         "capability_eval",
     ),
-    "typo2.yaml": ("id: x\ninputs: hi\nexpected_out: hi", ":3: note: expected_out: not recognised", "expected_output"),
-    "typo3.yaml": ("eval_suit: {name: x}", ":1: note: eval_suit: not recognised as a suite", "eval_suite"),
-    "r.json": ('{"eval_type": "regression", "baselin": {}}', ":1: note: baselin: not recognised", "baseline"),
-    "settings.json": ('{"a": 1}', ": note: not recognised as a suite, passed over", ""),
-    "empty.yaml": ("", ": note: is empty, passed over", ""),
+    "typo2.yaml": ("id: x\ninputs: hi\nexpected_out: hi", ":3: note: expected_out: is not a suite", "expected_output"),
+    "typo3.yaml": ("eval_suit: {name: x}", ":1: note: eval_suit: is not a suite", "eval_suite"),
+    "r.json": ('{"eval_type": "regression", "baselin": {}}', ":1: note: baselin: is not a suite", "baseline"),
+    "settings.json": ('{"a": 1}', ": note: is not a suite, so it is skipped", ""),
+    "empty.yaml": ("", ": note: is empty, so it is skipped", ""),
     "half.json": ('{"a": ', ":1: warning: not valid JSON", ""),
     "torn.yaml": ("a: [", ":1: warning: not valid YAML", ""),
     "binary.yaml": (b"\xff", ":1: warning: not UTF-8 text", ""),
@@ -69,24 +69,22 @@ def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
 def test_suites_of_another_format_than_the_one_asked_for_are_passed_over(tmp_path: Path) -> None:
     put(tmp_path, {"good.yaml": GOOD, "native.yaml": "test_cases: [{id: a, input: x, expected: x}]"})
     assert [file.format for file in load_paths([tmp_path], "native")] == ["native"]
-    assert told([tmp_path], tmp_path, "native") == [
-        "good.yaml: note: is a file of the format eval-harness, passed over"
-    ]
+    assert told([tmp_path], tmp_path, "native") == ["good.yaml: note: is in the format eval-harness, so it is skipped"]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.yaml", "foo: 1", "a.yaml: not recognised as any format: a native file needs test_cases, an eval-harness"),
+        ("a.yaml", "foo: 1", "a.yaml: its format is not recognised: a native file needs test_cases, an eval-harness"),
         (
             "a.yaml",
             "nmae: x\ntest_casess: []",
-            "a.yaml:2: test_casess: not recognised as any format; did you mean 'test_cases'?",
+            "a.yaml:2: test_casess: its format is not recognised; did you mean 'test_cases'?",
         ),
         ("a.yaml", "", "a.yaml: is empty"),
-        ("a.yaml", "5", "a.yaml: not recognised as any format"),
-        ("config/graders.yaml", "a: exact", "config/graders.yaml: contains graders by name and is not a suite"),
-        ("config/thresholds.yaml", "default: {score: 1}", "config/thresholds.yaml: contains what evals must reach"),
+        ("a.yaml", "5", "a.yaml: its format is not recognised"),
+        ("config/graders.yaml", "a: exact", "config/graders.yaml: contains named graders, not a suite"),
+        ("config/thresholds.yaml", "default: {score: 1}", "config/thresholds.yaml: contains thresholds for evals"),
     ],
 )
 def test_a_file_that_is_named_outright_and_is_not_a_suite_is_refused(

@@ -106,7 +106,7 @@ def test_a_pattern_takes_a_part_of_a_cell(convert: Any) -> None:
     rows = [{"q": "?", "a": "so it is\n#### 1,072"}, {"q": "!", "a": "no mark"}]
     suite, findings = convert("input=q", "expected.numeric=a~#### (.+)", rows=rows)
     assert [case.expected.options for case in suite.cases] == [1072]
-    assert [p.message for p in findings.problems] == ["the row is left out: '#### (.+)' finds nothing in a"]
+    assert [p.message for p in findings.problems] == ["the row is skipped: '#### (.+)' matches nothing in a"]
 
 
 def test_a_number_is_a_text_where_texts_are_compared(convert: Any) -> None:
@@ -118,8 +118,8 @@ def test_an_empty_cell_is_distinguished_from_one_without_what_is_looked_for(conv
     rows = [{"q": "1", "a": "#### 1"}, {"q": "2", "a": ""}, {"q": "3", "a": "none"}, {"q": "4", "a": "none"}]
     _, findings = convert("input=q", "expected=a~#### (.+)", rows=rows)
     assert [(p.line, p.message) for p in findings.problems] == [
-        (2, "the row is left out: nothing in a"),
-        (3, "2 rows are left out, the first here: '#### (.+)' finds nothing in a"),
+        (2, "the row is skipped: nothing in a"),
+        (3, "2 rows are skipped, starting here: '#### (.+)' matches nothing in a"),
     ]
 
 
@@ -140,8 +140,8 @@ def test_rows_without_question_or_answer_are_left_out_and_reported(convert: Any)
     suite, findings = convert("input=q", "expected=a", rows=rows)
     assert [case.id for case in suite.cases] == ["case-1", "case-5"], "rows keep their numbers"
     assert [(p.line, p.severity, p.message) for p in findings.problems] == [
-        (2, "warning", "the row is left out: nothing in q"),
-        (3, "warning", "2 rows are left out, the first here: nothing in a"),
+        (2, "warning", "the row is skipped: nothing in q"),
+        (3, "warning", "2 rows are skipped, starting here: nothing in a"),
     ]
 
 
@@ -171,7 +171,7 @@ def test_nothing_expected_is_a_warning(convert: Any) -> None:
         ("expected.numeric=a", [{"q": "1", "a": "one"}], "must be a number, not 'one'"),
         ("expected.regex=a", [{"q": "1", "a": "("}], "is not a regular expression"),
         ("weight=a", [{"q": "1", "a": "heavy"}], "must be a number, not 'heavy'"),
-        ("expected=a", [{"q": "1", "a": ""}], "the row is left out: nothing in a"),
+        ("expected=a", [{"q": "1", "a": ""}], "the row is skipped: nothing in a"),
     ],
 )
 def test_wrong_cells_are_problems(convert: Any, mapping: str, rows: list[dict[str, Any]], problem: str) -> None:
@@ -202,12 +202,12 @@ def test_an_unknown_column_is_named_with_the_known_ones(convert: Any) -> None:
         (["input"], "write KEY=COLUMN"),
         (["input="], "write KEY=COLUMN"),
         (["inputs=a"], "Did you mean 'input'"),
-        (["input=a", "metadata=b"], "unknown key of a mapping 'metadata'"),
+        (["input=a", "metadata=b"], "unknown key 'metadata' of a mapping"),
         (["input=a", "expected.contians=b"], "Did you mean 'contains'"),
-        (["input={a"], "'{' alone"),
+        (["input={a"], "unmatched '{'"),
         (["input={{a}}"], "names no column"),
         (["input=a", "expected=a~("], r"^mapping expected=a~\(: '\(' is not a regular expression"),
-        (["input=a", "expected={"], "^mapping expected={: '{' alone"),
+        (["input=a", "expected={"], "^mapping expected={: unmatched '{'"),
         (["input=a", "files.../x=b"], "inside the workspace"),
     ],
 )

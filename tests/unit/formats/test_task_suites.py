@@ -111,7 +111,7 @@ def problems_of(**task: Any) -> list[str]:
     ("task", "problem"),
     [
         ({"expectedToolSequence": {"calls": ["a"], "mode": "exact"}, "toolSequenceMode": "anyOrder"}, "contradicts"),
-        ({"toolSequenceMode": "exact"}, "toolSequenceMode: says how expectedToolSequence is compared, which is"),
+        ({"toolSequenceMode": "exact"}, "toolSequenceMode: says how to compare expectedToolSequence, which is"),
         ({"expectedToolSequence": ["a"], "toolSequenceMode": "strict"}, "toolSequenceMode: 'strict' is not allowed"),
         ({"expectedToolSequence": {"calls": [], "mode": "x"}}, "expectedToolSequence.mode: 'x' is not allowed"),
         ({"expectedExitCode": True}, "expectedExitCode: must be a whole number, not true"),
@@ -119,9 +119,9 @@ def problems_of(**task: Any) -> list[str]:
         ({"timeoutMs": "5000"}, "timeoutMs: must be a number, not '5000'"),
         ({"requiredTools": ["a", ""]}, "requiredTools[1]: must not be empty"),
         ({"expectedToolSequence": ["a", ""]}, "expectedToolSequence[1]: must not be empty"),
-        ({"expected_exit_code": 0, "expectedExitCode": 1}, "expected_exit_code: is written twice, in two spellings"),
-        ({"expectedToolSequence": [{"name": "a", "tool": "b"}]}, "expectedToolSequence[0].tool: is written twice"),
-        ({"expectedFiles": [{"path": "a", "shouldContain": "x", "should_contain": "y"}]}, "is written twice"),
+        ({"expected_exit_code": 0, "expectedExitCode": 1}, "expected_exit_code: is given twice, in two spellings"),
+        ({"expectedToolSequence": [{"name": "a", "tool": "b"}]}, "expectedToolSequence[0].tool: is given twice"),
+        ({"expectedFiles": [{"path": "a", "shouldContain": "x", "should_contain": "y"}]}, "is given twice"),
     ],
 )
 def test_what_a_task_cannot_mean(task: dict[str, Any], problem: str) -> None:
@@ -221,7 +221,7 @@ def test_every_problem_is_reported_at_once_with_its_line() -> None:
         "tasks[4].expectedToolSequence.calls[0]: must be a mapping",
         "tasks[5].id: must not contain {{",
         "tasks[5].timeoutMs: must be greater than 0",
-        "tasks[6]: a task is a mapping with id, category and prompt, not text",
+        "tasks[6]: a task must be a mapping with id, category and prompt, not text",
     ]:
         assert any(line.startswith(part) for line in told), part
     assert [p.line for p in findings.problems] == sorted(p.line for p in findings.problems)
@@ -303,6 +303,6 @@ def test_a_secret_in_a_header_belongs_into_a_target_file() -> None:
     suite, findings = load({"target": target, "tasks": [task]})
     assert suite is None
     assert messages(findings) == [
-        "target.http.headers.X-Api-Key: in a target file write {{api_key}} and give it as a variable: "
-        "it would be stored in the clear"
+        "target.http.headers.X-Api-Key: would be stored in plain text: write {{api_key}} and pass the value as a "
+        "variable, in a target file"
     ]

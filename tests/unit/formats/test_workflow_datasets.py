@@ -100,8 +100,8 @@ def test_a_sound_dataset_has_no_problems() -> None:
     [
         (changed("id"), "id", "missing"),
         (changed("id", ""), "id", "must not be empty"),
-        (changed("id", "my workflow"), "id", "must be made of letters, digits and"),
-        (changed("id", "line\n"), "id", "must be made of letters, digits and"),
+        (changed("id", "my workflow"), "id", "must consist of letters, digits and"),
+        (changed("id", "line\n"), "id", "must consist of letters, digits and"),
         (changed("id", 7), "id", "must be text"),
         (changed("workflowName"), "workflowName", "missing"),
         (changed("workflowName", ""), "workflowName", "must not be empty"),
@@ -112,17 +112,17 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (changed("cases", []), "cases", "at least one case"),
         (changed("cases", {"id": "basic"}), "cases", "must be a list"),
         (changed("cases", "abc"), "cases", "must be a list"),
-        (changed("cases.0", "abc"), "cases[0]", "a case is a mapping"),
+        (changed("cases.0", "abc"), "cases[0]", "a case must be a mapping"),
         (changed("cases.0.id"), "cases[0].id", "missing"),
-        (changed("cases.0.id", "with.dot"), "cases[0].id", "must be made of letters, digits and"),
-        (changed("cases.0.id", "with space"), "cases[0].id", "must be made of letters, digits and"),
+        (changed("cases.0.id", "with.dot"), "cases[0].id", "must consist of letters, digits and"),
+        (changed("cases.0.id", "with space"), "cases[0].id", "must consist of letters, digits and"),
         (changed("cases.1.id", "basic"), "cases[1].id", "already the id of cases[0]"),
         (changed("cases.0.name", 5), "cases[0].name", "must be text"),
         (changed("cases.0.tags", "smoke"), "cases[0].tags", "must be a list"),
         (changed("cases.0.tags", [1]), "cases[0].tags[0]", "must be text"),
         (changed("cases.0.assertions"), "cases[0].assertions", "missing"),
         (changed("cases.0.assertions", {}), "cases[0].assertions", "must be a list"),
-        (changed("cases.0.assertions.0", "x"), "cases[0].assertions[0]", "an assertion is a mapping"),
+        (changed("cases.0.assertions.0", "x"), "cases[0].assertions[0]", "an assertion must be a mapping"),
         (changed("cases.0.assertions.0", {}), "cases[0].assertions[0].type", "missing"),
         (changed("cases.0.assertions.0.type", ["x"]), "cases[0].assertions[0].type", "unknown assertion type"),
         (changed("cases.0.assertions.0.path"), "cases[0].assertions[0].path", "missing"),
@@ -138,8 +138,8 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (changed("cases.0.assertions.7.nodeId"), "cases[0].assertions[7].nodeId", "missing"),
         (changed("cases.0.assertions.7.nodeId", ""), "cases[0].assertions[7].nodeId", "must not be empty"),
         (changed("cases.0.assertions.8.value"), "cases[0].assertions[8].value", "missing"),
-        ([], "", "a dataset is a mapping"),
-        (None, "", "a dataset is a mapping"),
+        ([], "", "a dataset must be a mapping"),
+        (None, "", "a dataset must be a mapping"),
     ],
 )
 def test_every_rule_of_the_schema_is_reported_once(data: Any, place: str, message: str) -> None:
@@ -188,8 +188,8 @@ def test_what_may_be_a_mistake_is_a_warning() -> None:
     assert suite.cases[2].expected is None
     assert told(data, "warning") == [
         ("cases[0].tags[0]", "tag 'smoke' is used only once"),
-        ("cases[2].assertions", "is empty: any run passes"),
-        ("cases[3].assertions", "is empty: any run passes"),
+        ("cases[2].assertions", "is empty: any run would pass"),
+        ("cases[3].assertions", "is empty: any run would pass"),
     ]
     assert all(problem.line for problem in findings.problems)
 

@@ -199,10 +199,10 @@ def test_without_a_sandbox_nothing_is_run(build: Callable[..., Grader]) -> None:
     [
         ({"test": ""}, "any answer would pass"),
         ({"test": "# nothing\n"}, "any answer would pass"),
-        ({"test": "assert ("}, "is not Python"),
+        ({"test": "assert ("}, "is not valid Python"),
         ({"entry_point": None}, "entry_point is missing"),
         ({"entry_point": "a b"}, "name of a function"),
-        ({"entry_point": "Solution.add"}, "make objects of a class by its name"),
+        ({"entry_point": "Solution.add"}, "let the tests create its objects"),
         ({"language": "perl"}, "language"),
         ({"timeout_seconds": 0}, "timeout_seconds"),
     ],

@@ -153,7 +153,7 @@ def test_reasons_and_evidence_name_the_parts(grade: Grading) -> None:
     verdict = grade({"all_of": [PASS, {**FAIL, "name": "zed"}, half]}, "a")
     assert verdict.reason == "zed: 'z' not in 'a'; function: half of it"
     assert [part["state"] for part in verdict.evidence] == ["pass", "fail", "fail"]
-    assert grade({"not": {**PASS, "name": "leak"}}, "a").reason == "leak passed and should not have"
+    assert grade({"not": {**PASS, "name": "leak"}}, "a").reason == "leak passed, but should not have"
     assert grade({"weighted": [FAIL]}, "a").reason == "score 0 < 0.7 (contains: 'z' not in 'a')"
 
 

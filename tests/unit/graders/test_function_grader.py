@@ -71,7 +71,7 @@ def test_what_is_unclear_is_unscored(returned: Any) -> None:
     ],
 )
 def test_a_grade_that_is_none_is_unscored(returned: Grade, told: str) -> None:
-    with pytest.raises(Unscored, match=f"the grader returned a Grade that is none: {told}"):
+    with pytest.raises(Unscored, match=f"the grader returned an invalid Grade: {told}"):
         as_grade(returned, threshold=0.8)
 
 
@@ -125,7 +125,7 @@ def test_evidence_is_kept_as_json(evidence: Any, kept: Any) -> None:
 def test_evidence_that_contains_itself_is_named() -> None:
     evidence: list[Any] = []
     evidence.append(evidence)
-    assert as_grade({"passed": True, "evidence": evidence}, 1.0).evidence.startswith("evidence that cannot be kept")
+    assert as_grade({"passed": True, "evidence": evidence}, 1.0).evidence.startswith("evidence that cannot be stored")
 
 
 class AsyncJudge:

@@ -81,7 +81,7 @@ def test_equality_and_where_it_ends(value: Any, output: Any, difference: str, gr
         ("NaN", "NaN is not JSON"),
         ("[Infinity]", "Infinity is not JSON"),
         ("1e999", "1e999 is not JSON"),
-        ('{"a": 1, "a": 1}', "the key 'a' is there twice"),
+        ('{"a": 1, "a": 1}', "the key 'a' appears twice"),
         ('{"a": 1} {"a": 1}', "Extra data"),
         ("[" * 100_000, "nested too deeply"),
         (float("nan"), "JSON compliant"),

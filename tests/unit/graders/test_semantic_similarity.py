@@ -40,7 +40,7 @@ def test_the_score_is_the_nearness_and_the_threshold_decides(grade: Callable[...
     assert near.evidence == {"model": "local/wordllama", "threshold": 0.8}
     strict = grade({"semantic_similarity": {"value": CAT, "threshold": 0.95}}, SITTING)
     assert (strict.state, strict.score) == ("fail", near.score)
-    assert strict.reason == f"nearness 0.895 < 0.95 of '{SITTING}' to '{CAT}'"
+    assert strict.reason == f"similarity 0.895 < 0.95 between '{SITTING}' and '{CAT}'"
     far = grade({"semantic_similarity": CAT}, MARKET)
     assert (far.state, far.score) == ("fail", 0.0), "an opposite direction scores 0, not less"
 
@@ -104,7 +104,7 @@ def test_a_scorer_compares_by_meaning(grade: Callable[..., Grade]) -> None:
     assert verdict.score == pytest.approx(0.895, abs=0.01)
     missing = grade({"similarity": {"expected_value": CAT, "algorithm": "semantic", "output_path": "x"}}, CAT)
     assert (missing.score, missing.reason) == (0, 'Path "x" not found')
-    with pytest.raises(ValueError, match="does nothing without"):
+    with pytest.raises(ValueError, match="has no effect without"):
         registry.parse_options("grader", GraderSpec.model_validate({"similarity": CAT, "model": "openai/x"}))
 
 

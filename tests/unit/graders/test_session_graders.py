@@ -90,7 +90,7 @@ def test_assertions_about_cost_and_tools(grade: Grading) -> None:
 
 @pytest.mark.parametrize("value", ["cheap", True, "nan", [1]])
 def test_a_threshold_is_a_number(value: Any, grade: Grading) -> None:
-    with pytest.raises(UsageError, match="cost_threshold is a number"):
+    with pytest.raises(UsageError, match="cost_threshold must be a number"):
         grade({"session_assertions": [{"type": "cost_threshold", "value": value}]}, "ok")
 
 

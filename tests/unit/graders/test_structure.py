@@ -194,9 +194,52 @@ class TestWords:
             "d is 5, expected an object",
             "f is '1', expected 1",
             "g is not expected",
-            "the answer has its fields in another order",
+            "the answer has its fields in a different order",
         ]
         assert verdict.reason.count(";") == 4
+
+    @pytest.mark.parametrize(
+        ("value", "answer", "nearest", "options"),
+        [
+            ({"a": 1, "b": [1, 2]}, {"b": [1, 3], "a": 1, "more": 5}, {"b": [1, 2], "a": 1, "more": 5}, {}),
+            ({"a": 1}, {"a": 1, "more": 5}, {"a": 1}, {"allow_additional_fields": False}),
+            ({"a": 1, "b": {"c": 2}}, {"a": 1}, {"a": 1, "b": {"c": 2}}, {}),
+            ({"u": "{{any_uuid}}", "n": 1}, {"u": "", "n": 2}, {"u": "{{any_uuid}}", "n": 2}, {"ignore_values": ["n"]}),
+            ([1, 2, 3], [1], [1, 2, 3], {}),
+            ([1], [1, 2, 3], [1], {}),
+            ([{"id": "{{any_number}}"}], [{"id": 1}, {"id": "x"}], [{"id": 1}, {"id": "{{any_number}}"}], {}),
+            ("a", "b", "a", {}),
+        ],
+    )  # fmt: skip
+    def test_what_is_shown_as_expected_is_the_nearest_answer_that_passes(
+        self, grade: Grading, value: Any, answer: Any, nearest: Any, options: dict[str, Any]
+    ) -> None:
+        verdict = grade(written(value, **options), answer)
+        assert (verdict.evidence["expected"], verdict.evidence["actual"]) == (nearest, answer)
+
+    def test_of_a_response_status_headers_and_body_are_shown(self, grade: Grading) -> None:
+        value = {"status": 200, "headers": {"content-type": "text/plain", "x-id": "1"}, "body": {"a": 1}}
+        answer = {"status": 500, "headers": {"Content-Type": "text/html", "Date": "now"}, "body": '{"a": 2, "b": 3}'}
+        verdict = grade(written(value), answer)
+        headers = {"Content-Type": "text/plain", "Date": "now", "x-id": "1"}
+        assert verdict.evidence["expected"] == {"status": 200, "headers": headers, "body": {"a": 1, "b": 3}}
+        assert verdict.evidence["actual"] == {**answer, "body": {"a": 2, "b": 3}}
+
+    @pytest.mark.parametrize(
+        ("value", "answer", "options"),
+        [
+            ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"allow_field_reordering": False}),
+            ({"a": 1}, {"a": 1.0}, {"strict": True}),
+            ({"a": 1}, {"a": 1}, {"require_keys": ["b"]}),
+            ({"a": "x" * 20_000}, {"a": "y"}, {}),
+        ],
+    )
+    def test_a_difference_that_values_do_not_show_stays_in_the_reason(
+        self, grade: Grading, value: Any, answer: Any, options: dict[str, Any]
+    ) -> None:
+        verdict = grade(written(value, **options), answer)
+        assert verdict.reason
+        assert verdict.evidence.keys() == {"differences", "compared", "wrong"}
 
     def test_differences_are_bounded(self, grade: Grading) -> None:
         verdict = grade(written(list(range(1000))), [-1] * 1000)

@@ -148,7 +148,7 @@ def test_a_model_is_opened_once_under_all_its_names(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("openai/gpt-4o", "OPENAI_API_KEY is not set"),
-        ("nobody/x", "unknown provider of models 'nobody'"),
+        ("nobody/x", "unknown model provider 'nobody'"),
         ("llama", "is not a model"),
         ("openai-compatible/x", "needs the address"),
     ],

@@ -106,12 +106,12 @@ def test_a_pattern_cannot_hang_a_run(tmp_path: Path) -> None:
     ("script", "problems"),
     [
         ("replies: []", ["replies: must not be empty"]),
-        ("reply: [{text: a}]", ["replies: is missing", "reply: is not known"]),
+        ("reply: [{text: a}]", ["replies: is missing", "reply: is not a known key"]),
         ("replies: [{when: '(', text: a}]", ["replies[0].when: is not a regular expression"]),
         ("replies: [{when: 'a(b)', text: '{match:2}'}]", ["{match:2} is not a group of the pattern 'a(b)'"]),
         ("replies: [{when: a, object: {b: [{c: '{match:x}'}]}}]", ["{match:x} is not a group"]),
         ("replies: [{when: a}, {text: a, object: {}}]", ["replies[0].steps[0]: is empty", "replies[1].steps[0]: has"]),
-        ("replies: [{text: a, wenn: b}]", ["replies[0].wenn: is not known"]),
+        ("replies: [{text: a, wenn: b}]", ["replies[0].wenn: is not a known key"]),
         (
             "replies: [{text: a, finish_reason: tired}]",
             ["replies[0].steps[0].finish_reason: must be one of stop, length"],

@@ -46,7 +46,7 @@ def test_flaky_cases_with_their_rates_and_how_many_are_new() -> None:
 def test_a_rate_that_no_case_can_have_is_reported_as_one_of_few_trials() -> None:
     """Two trials of a coin disagree half of the time; a single pair always or never does."""
     [line] = flaky(told(flaky=(FlakyCase(case_id="pair", flip_rate=1.0, passed=1, trials=2), unsteady(2))))
-    assert line.small.endswith("over this run; above 50 % only because trials are few)")
+    assert line.small.endswith("over this run; over 50 % because there are few trials)")
 
 
 def test_many_flaky_cases_are_named_in_part() -> None:

@@ -40,6 +40,26 @@ def test_a_failed_call_is_distinguished_from_its_error(result: str | None, told:
     assert f"tool      {told}\n" in shown(ToolCall(name="ls", result=result, error="refused"))
 
 
+@pytest.mark.parametrize("calls", [[], [{"function": {"name": "search", "arguments": '{"q": "Peru"}'}}]])
+def test_calls_and_messages_are_shown_in_order_and_each_result_once(calls: list[Any]) -> None:
+    messages: tuple[dict[str, Any], ...] = (
+        {"role": "user", "content": "capital?"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        {"role": "tool", "content": "found: Lima"},
+        {"role": "assistant", "content": "It is Lima."},
+    )
+    call = ToolCall(name="search", arguments={"q": "Peru"}, result="found: Lima")
+    transcript = Transcript(messages=messages, output="Lima", tool_calls=(call,))
+    page = page_of(Attempt(state="passed", transcript=transcript, duration_s=0.0))
+    lines = [line.strip() for line in page.splitlines()]
+    assert lines[lines.index("user      capital?") :] == [
+        "user      capital?",
+        'tool      search({"q":"Peru"}) → found: Lima',
+        "assistant It is Lima.",
+        "answer    Lima",
+    ]
+
+
 def test_no_line_of_a_grades_reason_passes_for_a_line_of_ours() -> None:
     grade = Grade(state="fail", score=0.0, reason="cold\r\nPASSED  fake\u2028PASSED  too", grader="model")
     page = page_of(Attempt(state="failed", transcript=Transcript(output="x"), duration_s=0.0, grades=(grade,)))

@@ -172,7 +172,7 @@ def test_an_inconclusive_comparison_says_what_would_settle_it() -> None:
     lines = shown(compared(same, same))
     assert lines[0].startswith("INCONCLUSIVE   100 % → 100 %   0 points (95 % CI ")
     assert lines[1].startswith("too small to ever show a loss")
-    assert line(lines, "settle").startswith(
+    assert line(lines, "decide").startswith(
         "about 59 cases like these (now 4) would show NO REGRESSION, if nothing else changes"
     )
 
@@ -293,6 +293,23 @@ class TestBaselineLine:
         assert told.startswith("INCONCLUSIVE   70 % → 70 %   0 points (95 % CI ")
         assert told.endswith("   smallest drop this could detect: 12.1 points")
         assert "to settle it: about 59 cases like these (now 50) would" in baseline_basis(compared(OLD, OLD))
+
+    def test_single_trials_name_a_range_and_why_it_is_one(self) -> None:
+        few = report(*alike(45, 1, 1), *alike(5, 1, 0, first=45))
+        why = "since one trial per case does not show how much the cases differ"
+        assert baseline_line(compared(few, few)).endswith(
+            f"   smallest drop this could detect: between 13.2 and 13.7 points, {why}"
+        )
+
+    def test_a_range_ends_where_every_trial_fails(self) -> None:
+        few = report(*alike(7, 1, 1), *alike(3, 1, 0, first=7))
+        told = baseline_line(compared(few, few))
+        assert "could detect: between 58.1 and 70 points (every trial failing), since one trial" in told
+
+    def test_few_trials_name_a_range_because_of_the_pass_rate(self) -> None:
+        few = report(*alike(10, 4, 3))
+        told = baseline_line(compared(few, few))
+        assert told.endswith(" points, since so few trials do not show the pass rate well enough")
 
     def test_no_regression_names_its_margin(self) -> None:
         assert "a drop of 20 points or more is ruled out" in baseline_line(compared(OLD, OLD, margin=0.2))

@@ -133,7 +133,7 @@ def test_errors_show_how_far_they_could_matter() -> None:
 def test_where_every_trial_erred_nothing_is_reported_twice() -> None:
     found = lines({"a": [E, E, E], "b": [E, E, E]})
     assert found["pass rate"].text == "none: no trial was judged"
-    assert found["errors"].text == "6 trials could not be judged, so the pass rate may be anything"
+    assert found["errors"].text == "6 trials could not be judged: the pass rate is unknown"
     assert not {"pass@1", "in 3 tries"} & set(found)
 
 

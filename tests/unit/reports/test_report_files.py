@@ -13,7 +13,7 @@ from reported import P, reported
 
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.trial import Trial
-from evalharness.errors import UsageError
+from evalharness.errors import HarnessError, UsageError
 from evalharness.reports.report_files import (
     check_baselines,
     check_documents,
@@ -31,11 +31,11 @@ def trials() -> list[Trial]:
     return [make_trial("a")]
 
 
-@pytest.mark.parametrize("name", ["report", "report.txt", "report.html", ".json", "xml"])
+@pytest.mark.parametrize("name", ["report", "report.txt", "report.docx", ".json", "xml"])
 def test_an_ending_nobody_knows_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no kind of report with the ending") as caught:
         check_outputs([str(tmp_path / name)])
-    assert caught.value.hint == "known endings: .json, .xml"
+    assert str(caught.value.hint).startswith("known endings: .json, .xml, .html, ")
 
 
 def test_a_folder_that_is_missing_is_made(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_file_is_replaced_whole_or_left_as_it_was(tmp_path: Path) -> None:
     def broken() -> list[Trial]:
         raise RuntimeError("the store is gone")
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(HarnessError, match="the reporter 'json' failed: RuntimeError: the store is gone"):
         write_reports([path], [ReportedRun(REPORT, trials=trials), ReportedRun(REPORT, trials=broken)], Presentation())
     assert path.read_text() == "before"
     write_reports([path], [ReportedRun(REPORT, trials=trials)], Presentation())
@@ -190,8 +190,8 @@ def test_a_plug_in_writes_files_with_its_own_ending(tmp_path: Path) -> None:
     write_reports([path], [ReportedRun(REPORT)], Presentation())
     assert path.read_text() == "quiet-sparrow-023 PASSED"
     with pytest.raises(UsageError) as caught:
-        check_outputs([str(tmp_path / "a.html")])
-    assert caught.value.hint == "known endings: .json, .xml, .words"
+        check_outputs([str(tmp_path / "a.docx")])
+    assert str(caught.value.hint).endswith(", .words")
 
 
 @pytest.mark.usefixtures("plug_in")

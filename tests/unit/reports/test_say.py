@@ -92,6 +92,11 @@ CASES = {"cases": ["a", "b"], "number": 7}
 LISTED = {"cases": ["a", "b"], "states": [], "number": 2}
 MOVED = finding("comparison.moved", metric="pass_rate", old=0.64, new=0.52, value=-0.12, half_width=0.05, apart=None)
 SAMPLES: dict[str, Any] = {
+    "fewer": 1,
+    "where": "http://127.0.0.1:8080",
+    "steps": ["Run capability evals"],
+    "not_run": ["Run slow evals"],
+    "total": 45,
     "file": "runs/run.json",
     "accepted": 0.1,
     "added": 1,
@@ -252,6 +257,11 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "comparison.regraded": {"before": ["A"], "now": []},
     "comparison.runs_vary": {"cases": 9, "left_out": 1},
     "comparison.stopped_early": {"runs": ["brave-otter-042"]},
+    "choice.exact_long": {"words": 8},
+    "choice.metric": {"goal": "reliable", "metric": "pass^3"},
+    "choice.other_metric": {"asks": ["pass^3"], "metric": "pass@3"},
+    "choice.preset": {"why": "reliable", "pass_at_1": 0.9, "pass_at_k": 0.99, "pass_hat_k": 0.8},
+    "choice.preset_lower": {"has": "staging"},
     "comparison.two_suites": {"old": "one", "new": "other"},
     "hint.choose_target": {"number": 9},
     "plan.hardly_differ": {"unit": "case"},
@@ -333,3 +343,7 @@ def test_a_finding_that_is_broken_is_still_shown() -> None:
         assert say(broken).startswith("run.unfinished {")
         quoted = say(finding("gate.not_compared", awaits=False, why=broken))
         assert quoted.startswith("not compared with a baseline: run.unfinished")
+
+
+def test_two_trials_are_both() -> None:
+    assert say(finding("run.all_in_error", "error", tried=2, skipped=0)).startswith("both trials ended in error")

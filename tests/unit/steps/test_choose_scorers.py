@@ -50,7 +50,7 @@ def test_a_function_is_handed_on() -> None:
     [
         ("latenc", "Did you mean 'latency'", "known: latency"),
         ("latency:5000", "'5000' is not key=value", "NAME:key=value"),
-        ("latency:foo=1", "unknown option of latency 'foo'", "max_ms"),
+        ("latency:foo=1", "unknown option 'foo' of latency", "max_ms"),
         ("latency:max_ms=many", "max_ms: must be a number", "NAME:key=value"),
         ("latency:{5", "not JSON", "NAME:key=value"),
         ("similarity", "expected_value: is missing", "NAME:key=value"),

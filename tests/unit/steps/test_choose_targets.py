@@ -76,7 +76,7 @@ def test_a_secret_written_into_a_header_is_refused(tmp_path: Path, name: str, va
         names(str(path))
     [problem] = caught.value.problems
     assert problem.field == f"http.headers.{name}"
-    assert problem.message == "write {{api_key}} and give it as a variable: it would be stored in the clear"
+    assert problem.message == "would be stored in plain text: write {{api_key}} and pass the value as a variable"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_secret_written_into_an_address_is_refused(tmp_path: Path, url: str) -
     with pytest.raises(InvalidFile) as caught:
         names(str(path))
     assert [problem.field for problem in caught.value.problems] == ["http.url"]
-    with pytest.raises(UsageError, match="give it as a variable"):
+    with pytest.raises(UsageError, match="pass the value as a variable"):
         names(url)
     path.write_text(
         json.dumps(
@@ -129,7 +129,7 @@ def test_a_variable_in_a_secrets_place_must_be_known_for_one(tmp_path: Path) -> 
     path = with_header(tmp_path, "Authorization", "Bearer {{mine}}")
     with pytest.raises(InvalidFile) as caught:
         names(str(path))
-    assert "the variable mine would be stored in the clear" in caught.value.problems[0].message
+    assert "the variable mine would be stored in plain text" in caught.value.problems[0].message
     with pytest.raises(UsageError, match="the variable mine would be stored"):
         names("https://x/e?token={{mine}}")
     knows = SUITE.model_copy(update={"secrets": ("Mine",)})
@@ -141,3 +141,24 @@ def with_header(folder: Path, name: str, value: str) -> Path:
     path = folder / "agent.json"
     path.write_text(json.dumps({"http": {"url": "http://x", "headers": {name: value}}}))
     return path
+
+
+def prompted(*asked: WrittenTarget, **fields: object) -> list[str]:
+    suite = Suite(name="s", prompts={"a": "{{input}}", "b": "{{input}}?"}, cases=SUITE.cases, **fields)
+    variants = choose_targets(suite, asked, "suite.yaml")[1]
+    assert all(variant.target and variant.target.prompt for variant in variants if variant.name != "oracle")
+    return [variant.name for variant in variants]
+
+
+def test_prompts_are_crossed_with_targets_and_variants() -> None:
+    assert prompted(target="echo") == ["a", "b"]
+    assert prompted(targets={"x": "echo", "y": "echo"}) == ["a · x", "b · x", "a · y", "b · y"]
+    assert prompted(target="x", targets={"x": "echo", "y": "echo"}) == ["a", "b"]
+    assert prompted(variants={"x": "echo", "y": "echo"}) == ["a · x", "b · x", "a · y", "b · y"]
+    assert prompted("echo", "cmd:cat") == ["a · echo", "b · echo", "a · command cat", "b · command cat"]
+    assert prompted("oracle", "echo") == ["oracle", "a · echo", "b · echo"]
+
+
+def test_a_prompt_cannot_ask_a_target_that_wants_fields() -> None:
+    with pytest.raises(UsageError, match="uses fields of the input"):
+        prompted({"command": ["echo", "{input.name}"]})

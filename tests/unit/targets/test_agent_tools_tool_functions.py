@@ -70,7 +70,7 @@ def test_the_function_gets_what_its_annotations_say_and_its_own_defaults() -> No
     ("arguments", "told"),
     [
         ("{", "not JSON"),
-        ("[]", "no object"),
+        ("[]", "not an object"),
         ('{"start": {"x": 1, "y": NaN}}', "NaN"),
         ('{"start": {"x": 1, "y": 2}, "start": {"x": 3, "y": 4}}', "twice"),
         ('{"start": {"x": "1", "y": 2}}', "start.x"),
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_arguments_is_said_in_words(arguments: str, told: str
 
 
 def test_half_of_a_character_is_not_an_argument() -> None:
-    with pytest.raises(ValueError, match="not of the schema"):
+    with pytest.raises(ValueError, match="do not match the schema"):
         ToolFunction.of(describe, "describe").checked('{"what": "\\ud800", "how": 1}')
 
 

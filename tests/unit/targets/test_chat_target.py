@@ -56,7 +56,7 @@ def test_what_decides_a_reply_is_in_the_request(tmp_path: Path) -> None:
 def test_a_name_that_names_no_model_is_reported_when_a_suite_is_loaded(target: Any, kind: str) -> None:
     spec = TargetSpec.model_validate(target)
     assert spec.kind == kind
-    with pytest.raises(ValidationError, match="'mygate' names no model"):
+    with pytest.raises(ValidationError, match="'mygate' is not the name of a model"):
         registry.parse_options("target", spec)
 
 
@@ -146,7 +146,7 @@ def test_a_reply_that_was_cut_or_refused_says_so(tmp_path: Path) -> None:
 
 def test_a_reply_cut_before_its_first_word_fails_and_says_why(tmp_path: Path) -> None:
     asked = ask(tmp_path, Talking(said("", finish_reason="length")), "chat:test/model")
-    assert "cut at the limit of tokens" in asked.failure
+    assert "reached its token limit" in asked.failure
     assert asked.transcript.cost_usd == 0.25
 
 

@@ -80,8 +80,8 @@ def _draft(olds: Sequence[Report], new: Report, rule: RegressionRule, ignored: C
     if _follows_later(*olds, new):
         if "score" in rule.metrics:
             raise UsageError(
-                "score cannot be compared: with retry_failed it is the last answer's, and comparisons follow the first",
-                hint="take score out of the metrics that are compared, or switch retry_failed off",
+                "score cannot be compared: retry_failed takes it from the last answer, and comparisons use the first",
+                hint="remove score from the compared metrics, or turn retry_failed off",
             )
         pairing = replace(
             pairing,

@@ -44,8 +44,14 @@ def comparison_verdict(evidence: Evidence, rule: RegressionRule) -> Difference:
         why = _ruled_out(found, rule)
     else:
         why = _undecided(evidence, rule)
-    decided = {"verdict": verdict, "why": why, "detectable": evidence.detectable(rule)}
-    return found.model_copy(update={**decided, "these_cases": interval_of_these(found, rule.alpha)})
+    drop = evidence.detectable(rule)
+    detectable = {
+        "detectable": drop.high,
+        "detectable_from": drop.low if drop.unknown else None,
+        "detectable_unknown": drop.unknown,
+    }
+    these_cases = interval_of_these(found, rule.alpha)
+    return found.model_copy(update={"verdict": verdict, "why": why, **detectable, "these_cases": these_cases})
 
 
 def interval_of_these(found: Difference, alpha: float) -> tuple[float, float] | None:

@@ -29,6 +29,7 @@ from evalharness.stats.between_runs import (
     spread_of_passes,
     wider,
 )
+from evalharness.stats.drop_range import DropRange
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.p_values import PValues
 from evalharness.stats.paired import PairedDifference, paired_difference
@@ -62,21 +63,21 @@ class Evidence:
     def can_fail(self, alpha: float) -> bool:
         return (self.smallest_p if self.smallest_p_adjusted is None else self.smallest_p_adjusted) <= alpha
 
-    def detectable(self, rule: RegressionRule) -> float | None:
+    def detectable(self, rule: RegressionRule) -> DropRange:
         """The smallest loss that is found whatever the others of its family show; None where none can be."""
         if not self.can_fail(rule.alpha):
-            return None
+            return DropRange.of(None)
         share = rule.model_copy(update={"alpha": rule.alpha / self.family})
         found = self.size.detectable(share)
         if self.spread is not None:
             between = self.spread.detectable(self.difference.ends[0], share.alpha, rule.power)
             if between is None:
-                return None
-            found = between if found is None else max(found, between)
+                return DropRange.of(None)
+            found = found.changed(lambda end: between if end is None else max(end, between))
         if self.difference.unit == "ratio":
-            return None if found is None else _ratio(found)
+            return found.changed(lambda end: None if end is None else _ratio(end))
         largest = self.difference.ends[0]  # of this very run, and that one is found
-        return largest if found is None else min(found, largest)
+        return found.changed(lambda end: largest if end is None else min(end, largest))
 
 
 def metric_differs(

@@ -115,18 +115,18 @@ def _nothing_shared(olds: Sequence[Report], new: Report, paired: Pairing) -> Usa
     for which, report in (*(("old", old) for old in olds), ("new", new)):
         if not report.cases:
             return UsageError(
-                f"the {which} report ({report.metadata.run_name}) contains no results of single cases",
+                f"the {which} report ({report.metadata.run_name}) contains no results for individual cases",
                 hint=Hint("hint.compare_stored"),
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
     if paired.pairs:
         return UsageError(
-            f"{start}: every case that both have weighs 0", hint="give a case of the suite a weight above 0"
+            f"{start}: every case that both have has weight 0", hint="give a case of the suite a weight above 0"
         )
     if old.metadata.suite_name != new.metadata.suite_name:
         suites = f"{old.metadata.suite_name} and {new.metadata.suite_name}"
         return UsageError(
-            f"{start}: these are two suites, {suites}, and no case is the same and judged in both",
+            f"{start}: they are runs of two suites, {suites}, and no case was judged in both",
             hint="choose two runs of one suite",
         )
     if paired.changed:
@@ -144,7 +144,7 @@ def _nothing_shared(olds: Sequence[Report], new: Report, paired: Pairing) -> Usa
         )
     if paired.ignored:
         return UsageError(f"{start}: every case that both have is quarantined", hint="take a case out of quarantine")
-    return UsageError(f"{start}: they have no case in common", hint="choose runs that tried the same cases")
+    return UsageError(f"{start}: they have no case in common", hint="choose runs of the same cases")
 
 
 def judges_of(*reports: Report) -> list[str]:

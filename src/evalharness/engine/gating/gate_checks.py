@@ -94,7 +94,7 @@ def check_trials(gate: Gate, suite: Suite, thresholds_from: str = "") -> None:
     if needed:
         most = max(needed.values())
         asked = "asks" if len(needed) == 1 else "ask"
-        where = f" (thresholds come from {thresholds_from}, too)" if thresholds_from else ""
+        where = f" (some thresholds come from {thresholds_from})" if thresholds_from else ""
         metrics = " and ".join(needed)
         raise UsageError(
             f"the gate needs more trials{where}: {metrics} {asked} for {most} trials of each case, not {trials}",

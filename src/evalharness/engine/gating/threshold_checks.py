@@ -15,7 +15,7 @@ from typing import Any
 from evalharness.domain.case import Case
 from evalharness.domain.finding import Finding, Severity, finding
 from evalharness.domain.gate import Gate, GateCheck, Minimum
-from evalharness.domain.measurement import Measurement
+from evalharness.domain.measurement import RETRIEVAL_FIGURES, Measurement
 from evalharness.domain.suite import Suite
 from evalharness.engine.measuring.measurements import measure, measurement_of, unmeasurable
 from evalharness.engine.measuring.trial_counts import Measured
@@ -117,6 +117,8 @@ def _why_not(metric: str, trials: int, reason: Finding | None) -> Finding:
     found = _K.fullmatch(metric)
     if found and _is_too_much(metric, trials):
         return finding("measure.too_few_trials", "error", needed=int(found[2]), trials=trials)
+    if metric in RETRIEVAL_FIGURES:
+        return reason or finding("measure.nothing_retrieved", "error")
     return reason or finding("measure.nothing_judged" if metric != "score" else "measure.nothing_scored", "error")
 
 

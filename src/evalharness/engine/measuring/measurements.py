@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from statistics import fmean
 
@@ -18,7 +19,9 @@ from evalharness.stats.thresholds import LEVEL
 
 
 def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurement]:
-    """Pass rate, score, pass@k and pass^k over cases, median latency and cost of a trial, each with its interval.
+    """Pass rate, score, figures of graders, pass@k and pass^k over cases, median latency and cost of a trial.
+
+    Each has its interval.
 
     What cannot be computed is not there: `unmeasurable` says which pass@k and why.
     """
@@ -32,6 +35,7 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
         scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
         lacking = sum(tally.unscored for _, tally in weighing)
         found["score"] = _with_lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
+    found |= _figures(weighing)
     first = first_answers(suite, measured)
     n_trials = sum(n for _, n, _ in first)
     for name, estimator, k in wanted_k(suite, trials):
@@ -48,6 +52,17 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     if "cost_usd" in found:
         found["cost_usd"] = _with_lacking(found["cost_usd"], sum(tally.graded - tally.priced for _, tally in graded))
     return found
+
+
+def _figures(weighing: list[tuple[Case, CaseTally]]) -> dict[str, Measurement]:
+    """What graders measure beside the score, over the cases that have it."""
+    by_name: dict[str, list[tuple[Case, float]]] = {}
+    trials: Counter[str] = Counter()
+    for case, tally in weighing:
+        for name, value in tally.figures.items():
+            by_name.setdefault(name, []).append((case, value))
+            trials[name] += tally.graded
+    return {name: measurement_of(values, trials[name]) for name, values in by_name.items()}
 
 
 def pass_rate_of(weighing: list[tuple[Case, CaseTally]]) -> Measurement:

@@ -158,6 +158,7 @@ def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> I
             unscored=tally.unscored,
             least_score=tally.sure_sum / graded if tally.unscored else None,
             unpriced=graded - tally.priced,
+            figures=tally.figures or None,
         )
 
 

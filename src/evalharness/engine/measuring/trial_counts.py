@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evalharness.domain.grade import VERDICTS, GraderType, Judging, added_up, said_within
+from evalharness import registry
+from evalharness.domain.case import Case
+from evalharness.domain.grade import VERDICTS, GraderType, Judging, added_up, mean_figures, said_within
 from evalharness.domain.report import CaseState, Difference
+from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import DECISIVE, GRADED, TIME_LIMIT, TRIAL_STATES, Outcome, TrialState
-from evalharness.errors import Hint, StoreError
+from evalharness.errors import Hint, StoreError, UsageError
 from evalharness.stats.thresholds import reaches
 
 SLOWEST = 3
@@ -53,6 +57,10 @@ class CaseTally:
     cost_sum_usd: float = 0.0
     priced: int = 0
     dearest_usd: float = 0.0
+    figure_sums: dict[str, tuple[float, int]] = field(default_factory=dict)
+    """By name of what graders measure beside the score: the sum over judged trials that have it, and their number."""
+    unanswered: int = 0
+    """Trials that failed without an answer to grade: they count as 0 in every figure."""
     spent_usd: float = 0.0
     """By all of its trials, judged or not."""
     reasons: dict[str, Reason] = field(default_factory=dict)
@@ -82,6 +90,11 @@ class CaseTally:
     def first_reason(self) -> Reason:
         """Why the case did not pass: the first reason of a failed trial, else of one in error, and so on."""
         return next((self.reasons[state] for state in REASONS_FROM if state in self.reasons), Reason(""))
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What graders measure beside the score: means over judged trials."""
+        return {name: total / max(1, known + self.unanswered) for name, (total, known) in self.figure_sums.items()}
 
     @property
     def share(self) -> float | None:
@@ -125,8 +138,13 @@ class Measured:
     """The types of graders whose grades trials wait for."""
 
 
-def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Measured:
-    """One pass over a run's trials."""
+def count_trials(
+    suite: Suite,
+    trials: int,
+    outcomes: Iterable[Outcome],
+    figures_of: Callable[[Case], Iterable[str]] | None = None,
+) -> Measured:
+    """One pass over a run's trials. `figures_of` names what graders of a case measure; by default the suite says it."""
     measured = Measured({case.id: CaseTally(trials) for case in suite.cases})
     took: Counter[str] = Counter()
     for outcome in outcomes:
@@ -135,7 +153,22 @@ def count_trials(suite: Suite, trials: int, outcomes: Iterable[Outcome]) -> Meas
             took[outcome.judging] += 1
     measured.judgings = {judging.model: judging for judging in _judgings(took)}
     measured.slowest.sort(reverse=True)
+    for case in suite.cases:
+        tally = measured.tallies[case.id]
+        if tally.unanswered and not tally.figure_sums:
+            names = _declared_figures(suite.graders_for(case)) if figures_of is None else figures_of(case)
+            tally.figure_sums = dict.fromkeys(names, (0.0, 0))
     return measured
+
+
+def _declared_figures(graders: Iterable[GraderSpec]) -> Iterator[str]:
+    """What graders measure, even if none of them was asked."""
+    for spec in graders:
+        try:
+            yield from registry.load("grader", spec.kind).figures
+            yield from _declared_figures(registry.parse_options("grader", spec).parts)
+        except (UsageError, ValidationError):  # of a plug-in that is not installed, or of another version
+            continue
 
 
 def _count(measured: Measured, outcome: Outcome) -> None:
@@ -143,7 +176,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     tally = measured.tallies.get(case_id)
     if tally is None:
         what = f"trial {index} is of case {case_id}, which its run does not have"
-        hint = Hint("hint.other_store", first="put the file aside for repair")
+        hint = Hint("hint.other_store", first="restore it from a backup")
         raise StoreError(f"the store is damaged: {what}", hint=hint)
     tally.counts[state] += 1
     if first_state in GRADED:
@@ -188,7 +221,8 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
     verdicts: dict[str, bool] = {}
     reported = missing = 0.0
     is_capped = False
-    for grade in from_json(grades):
+    given = from_json(grades)
+    for grade in given:
         if grade.get("score") is not None:
             reported += grade.get("weight", 1.0)
         lacks, required = _has_no_score(grade), grade.get("required", True)
@@ -208,6 +242,11 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
             said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
             measured.awaited |= {type_ for type_, found in said if found == "awaiting"}
     measured.capped += is_capped and state in GRADED
+    if state in GRADED:
+        tally.unanswered += not given
+        for name, value in mean_figures(grade.get("figures", {}) for grade in given).items():
+            total, known = tally.figure_sums.get(name, (0.0, 0))
+            tally.figure_sums[name] = (total + value, known + 1)
     for kind, passed in verdicts.items():
         counted = tally.by_type.setdefault(kind, [0, 0])
         counted[0] += 1

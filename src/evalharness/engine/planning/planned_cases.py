@@ -11,14 +11,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pydantic_core import PydanticSerializationError
+
 from evalharness import registry
 from evalharness.contracts.grader import Grader
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
-from evalharness.domain.case import Case
+from evalharness.domain.case import Case, input_content
 from evalharness.domain.case_result import WRITTEN
 from evalharness.domain.example import merge_examples
-from evalharness.domain.run import CaseLock, RunLock
+from evalharness.domain.prompt import Prompt
+from evalharness.domain.run import CaseLock, Run, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Selection, Suite
 from evalharness.errors import MissingVariable, NothingSelected, UsageError, one_word
@@ -29,7 +32,7 @@ from evalharness.workspaces import confined
 
 KEPT_CASES = 1000
 """So many cases that are tried again and again are built once; more of them take no more memory."""
-ONLY_OFF = "its only grader is switched off: `enabled: true` asks it"
+ONLY_OFF = "its only grader is switched off; turn it on with `enabled: true`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +48,40 @@ class Variables:
     def used_by(self, suite: Suite, target: TargetSpec, where: str) -> UsedVariables:
         """Raises MissingVariable for those without a value."""
         is_templated = suite.templated or target.is_templated
-        by_target = needed(target.model_dump(mode="json")) if is_templated else set()
+        by_target = _needed_by(target) if is_templated else set()
         by_all = needed([spec.model_dump(mode="json") for spec in suite.graders]) if suite.templated else set()
-        read = by_target | by_all
+        read = set(by_target)
         secret_cases: set[str] = set()
         for case in suite.cases if suite.templated else ():
             spec = suite.named_target(case.target) if case.target else target
-            written = case.model_dump(mode="json")
-            asked = needed(written.pop("input"))
-            by_case = needed(written) | (needed(spec.model_dump(mode="json")) if spec is not target else set())
-            if not self.secret.isdisjoint(by_all | by_case | asked):
+            written = case.model_dump(mode="json", exclude={"vars"})
+            own = set(case.own_values)
+            asked = needed(written.pop("input")) - own
+            by_case = (by_all | needed(written) | (_needed_by(spec) if spec is not target else set())) - own
+            if not self.secret.isdisjoint(by_case | asked):
                 secret_cases.add(case.id)
             read |= by_case | (asked if registry.load("target", spec.kind).reads_input else set())
         missing = read - set(self.values)
         if missing:
             raise MissingVariable(missing, where)
+        read |= self._used_by_prompt(target.prompt, suite, where) if target.prompt else set()
         locked = {name: None if name in self.secret else self.values[name] for name in sorted(read)}
         return UsedVariables(locked, not self.secret.isdisjoint(by_target), frozenset(secret_cases))
+
+    def _used_by_prompt(self, prompt: Prompt, suite: Suite, where: str) -> set[str]:
+        """Those that cases leave to the suite and to the caller."""
+        names, read = prompt.variables, set[str]()
+        for case in suite.cases:
+            by_case = names - set(case.values_for(names))
+            if missing := by_case - set(self.values):
+                raise MissingVariable(missing, f"{where}: prompt '{prompt.name}'", case.id)
+            read |= by_case
+        return read
+
+
+def _needed_by(target: TargetSpec) -> set[str]:
+    """A prompt is filled in case by case."""
+    return needed(target.model_dump(mode="json", exclude={"prompt"}))
 
 
 class UsedVariables(NamedTuple):
@@ -94,6 +114,12 @@ class PlannedCase(NamedTuple):
     skip: str = ""
     target: OwnTarget | None = None
     variant: Mapping[str, Json] = MappingProxyType({})
+    prompted: Case | None = None
+    """The case as its target gets it, if a prompt asks; graders see the case itself, whatever the prompt."""
+
+    @property
+    def asked(self) -> Case:
+        return self.prompted or self.case
 
     def graders_digest(self) -> str:
         return digest([[grader.digest(), spec.required, spec.weight] for spec, grader in self.graders])
@@ -116,21 +142,46 @@ def filled_suite(suite: Suite, values: Mapping[str, str]) -> Suite:
     """The suite's own graders with their variables filled in; cases are filled one by one, when they are planned."""
     if not suite.templated:
         return suite
-    graders = fill([spec.model_dump(mode="json") for spec in suite.graders], values)
-    return suite.model_copy(update={"graders": tuple(GraderSpec.model_validate(spec) for spec in graders)})
+    return suite.model_copy(update={"graders": tuple(_filled_grader(spec, values) for spec in suite.graders)})
+
+
+def _filled_grader(spec: GraderSpec, values: Mapping[str, str]) -> GraderSpec:
+    return GraderSpec.model_validate(fill(spec.model_dump(mode="json"), values))
 
 
 def filled_case(case: Case, suite: Suite, values: Mapping[str, str]) -> Case:
+    """The case's own variables win; their values are taken as they are."""
     if not suite.templated:
         return case
-    written = case.model_dump(mode="json")
-    return Case.model_validate(fill(written, values)) if has_braces(written) else case
+    written = case.model_dump(mode="json", exclude={"vars"})
+    if not has_braces(written):
+        return case
+    return Case.model_validate({**fill(written, {**values, **case.own_values}), "vars": case.vars})
+
+
+def prompted_case(case: Case, prompt: Prompt | None, values: Mapping[str, str]) -> Case:
+    """A filled case as its target gets it: with the prompt in place of its input. A context stays beside it."""
+    if prompt is None:
+        return case
+    asked = fill(prompt.content, {**values, **case.values_for(prompt.variables)})
+    if case.context is not None:
+        asked = {"type": "prompt", "content": input_content(asked), "context": case.context}
+    own = {name: value for name, value in case.vars.items() if name.lower() != "input"}
+    return case.model_copy(update={"input": asked, "vars": own})
+
+
+def asked_case(run: Run, case: Case) -> Case:
+    """A case as the target of a run got it, but for secrets, of which only the names are known."""
+    filled = filled_case(case, run.suite, run.public_values)
+    return prompted_case(filled, run.target.prompt, run.public_values)
 
 
 def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -> TargetSpec:
+    """Its prompt is filled in case by case."""
     if not (suite.templated or target.is_templated) or target.function is not None:
         return target
-    return TargetSpec.model_validate(fill(target.model_dump(mode="json"), values))
+    filled = TargetSpec.model_validate(fill(target.model_dump(mode="json", exclude={"prompt"}), values))
+    return filled.model_copy(update={"prompt": target.prompt})
 
 
 class PlannedCases(Mapping[str, PlannedCase]):
@@ -157,7 +208,13 @@ class PlannedCases(Mapping[str, PlannedCase]):
         self._services = services
         self._target = target
         self._grader_type = grader_type
-        self._shared = {id(spec): registry.build_grader(spec, services) for spec in self._suite.graders}
+        by_case = {name for case in suite.cases for name in case.own_values} if suite.templated else set()
+        self._shared = {
+            id(spec): registry.build_grader(spec, services)
+            for spec, written in zip(self._suite.graders, suite.graders, strict=True)
+            if by_case.isdisjoint(needed(written.model_dump(mode="json")))
+        }
+        """The suite's graders that are the same for every case."""
         self._kept: OrderedDict[str, PlannedCase] = OrderedDict()
         self.own_targets: dict[str, OwnTarget] = {}
         """Those of the cases built so far, each once."""
@@ -188,8 +245,9 @@ class PlannedCases(Mapping[str, PlannedCase]):
         return PlannedCases(self._written, values, self._services, target=self._target, grader_type=self._grader_type)
 
     def _built(self, case: Case) -> PlannedCase:
-        suite, services, target = self._suite, self._services, self._target
-        filled = filled_case(case, suite, self._values)
+        services, target, values = self._services, self._target, self._values
+        suite = self._suite_for(case)
+        filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
         graders = [(spec, self._shared.get(id(spec)) or _built_grader(spec, services, case)) for spec in specs]
         own = self._own_target(filled.target) if filled.target else None
@@ -209,7 +267,20 @@ class PlannedCases(Mapping[str, PlannedCase]):
             skip,
             own,
             target.variant if target else {},
+            prompted_case(filled, target.prompt, values) if target and target.prompt else None,
         )
+
+    def _suite_for(self, case: Case) -> Suite:
+        """With graders of the suite that use variables of the case."""
+        suite = self._suite
+        if len(self._shared) == len(suite.graders):
+            return suite
+        values = {**self._values, **case.own_values}
+        graders = (
+            spec if id(spec) in self._shared else _filled_grader(written, values)
+            for spec, written in zip(suite.graders, self._written.graders, strict=True)
+        )
+        return suite.model_copy(update={"graders": tuple(graders)})
 
     def _own_target(self, written: TargetSpec) -> OwnTarget:
         spec = self._suite.named_target(written)
@@ -290,7 +361,13 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
     locks = {}
     for plan in planned:
         case = plan.case
-        content = case.model_dump(mode="json", include=_LOCKED)
+        try:
+            content = case.model_dump(mode="json", include=_LOCKED)
+        except PydanticSerializationError as error:  # only of cases that were made in Python
+            raise UsageError(
+                f"case {case.id} cannot be stored: {error}",
+                hint="use values that JSON has: text, numbers, lists, mappings",
+            ) from None
         # The rest of it counts: functions that answer or grade can read it.
         content["metadata"] = {key: value for key, value in content["metadata"].items() if key not in WRITTEN}
         content["file digests"] = {
@@ -298,6 +375,8 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
         }
         if case.setup:
             content["setup"] = case.setup
+        if case.vars:
+            content["vars"] = case.own_values
         own_target = plan.target.target.digest() if plan.target is not None else ""
         locks[case.id] = CaseLock.unchecked(
             {"case": digest(content), "graders": plan.graders_digest(), "target": own_target}

@@ -27,10 +27,9 @@ from evalharness.engine.planning.smallest_loss import (
     least_flipped,
 )
 from evalharness.errors import Hint, UsageError
-from evalharness.stats.exact_power import smallest_drop
+from evalharness.stats.drop_range import DropRange, drops_of_history
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.power import mde_sampled_cases, se_for_trials, variance_components
-from evalharness.stats.rate_laws import laws_of_history
 from evalharness.stats.thresholds import ALPHA, POWER
 
 WORST = 0.25
@@ -113,16 +112,17 @@ def pooled_rate(counts: Sequence[tuple[int, int]]) -> float:
 
 def seen_on_these(
     known: Known, cases: int, trials: int, wanted: WantedEffect, clusters: int | None = None
-) -> float | None:
+) -> DropRange:
     """The smallest drop that is seen on these very cases; None where not even the largest would be."""
     if not can_show_a_loss(cases, trials, wanted.alpha, clusters):
-        return None
-    found = smallest_drop(laws_of_history(known.counts, cases, trials), wanted.alpha, wanted.power)
-    if found is None or clusters is None:
+        return DropRange.of(None)
+    found = drops_of_history(known.counts, cases, trials, wanted.alpha, wanted.power)
+    if clusters is None:
         return found
     least = least_flipped(clusters, cases * trials / clusters, wanted.rule)
     evenness = spread_of(known.counts, known.clusters).evenness * known.evenness
-    return min(1.0, max(found * few_for_many(clusters * evenness, wanted.rule), least))
+    factor = few_for_many(clusters * evenness, wanted.rule)
+    return found.changed(lambda end: None if end is None else min(1.0, max(end * factor, least)))
 
 
 def seen_on_others(spread: Spread, units: int, trials: float, wanted: WantedEffect) -> float:
@@ -150,7 +150,9 @@ def seen_on_others(spread: Spread, units: int, trials: float, wanted: WantedEffe
 
 def trials_needed(known: Known, cases: int, wanted: WantedEffect) -> int:
     """The fewest trials per case that show the wanted drop on these cases, if they are enough to show any."""
-    return _fewest(lambda trials: _shows(seen_on_these(known, cases, trials, wanted), wanted), MOST_OF_RUN // cases)
+    return _fewest(
+        lambda trials: _shows(seen_on_these(known, cases, trials, wanted).high, wanted), MOST_OF_RUN // cases
+    )
 
 
 def cases_needed(spread: Spread, trials: float, wanted: WantedEffect) -> int:
@@ -172,7 +174,7 @@ def make_plan(
     """`trials` per case are what the suite has now, or what somebody has chosen; `clusters` are those of the cases."""
     if cases * trials > MOST_OF_RUN:
         raise UsageError(
-            f"{cases:,} cases × {trials:,} trials are more than the {MOST_OF_RUN:,} that a run is planned for",
+            f"{cases:,} cases × {trials:,} trials are too many: a plan can have at most {MOST_OF_RUN:,}",
             hint="plan for fewer cases or trials",
         )
     spread = spread_of(known.counts, known.clusters)
@@ -182,19 +184,22 @@ def make_plan(
     is_fixed = is_chosen or not can_show_a_loss(cases, MOST_TRIALS, wanted.alpha, shared)  # more trials would not help
 
     @cache
-    def seen_with(number: int) -> float | None:
+    def seen_with(number: int) -> DropRange:
         return seen_on_these(known, cases, number, wanted, shared)
 
-    needed = trials if is_fixed else _fewest(lambda number: _shows(seen_with(number), wanted), MOST_OF_RUN // cases)
+    needed = (
+        trials if is_fixed else _fewest(lambda number: _shows(seen_with(number).high, wanted), MOST_OF_RUN // cases)
+    )
     pass_rate = known.pass_rate
     highest = 0.5 if pass_rate is None else pass_rate  # no more can be lost; WORST is the variance at one half
 
     def row(number: int) -> PlanRow:
         run_trials = number * cases
-        seen = seen_with(number)
+        seen = seen_with(number).changed(lambda end: None if end is None or end > highest else end)
         return PlanRow(
             trials=number,
-            detectable=None if seen is None or seen > highest else seen,
+            detectable=seen.high,
+            detectable_from=seen.low if seen.unknown else None,
             cases_needed=cases_needed(spread, number, wanted),
             run_trials=run_trials,
             cost_usd=None if known.cost_usd is None else known.cost_usd * run_trials,
@@ -213,6 +218,7 @@ def make_plan(
         alpha=wanted.alpha,
         spread=spread,
         pass_rate=pass_rate,
+        detectable_unknown=seen_with(needed).unknown,
         rows=tuple(row(number) for number in _shown(needed, trials)),
         trials=trials,
         is_chosen=is_chosen,
@@ -244,5 +250,5 @@ def _shown(needed: int, trials: int) -> list[int]:
 def _fewest(enough: Callable[[int], bool], most: int) -> int:
     found = fewest(enough, most)
     if found is None:
-        raise UsageError(f"so small a drop needs more than {MOST_OF_RUN:,} trials", hint=Hint("hint.larger_effect"))
+        raise UsageError(f"a drop this small needs more than {MOST_OF_RUN:,} trials", hint=Hint("hint.larger_effect"))
     return found

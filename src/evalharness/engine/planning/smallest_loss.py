@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from evalharness.domain.gate import RegressionRule
 from evalharness.stats.beta import beta_quantile
-from evalharness.stats.exact_power import smallest_drop
+from evalharness.stats.drop_range import DropRange, drops_of_rows
 from evalharness.stats.paired import left_open
-from evalharness.stats.rate_laws import Row, laws_of_rows
+from evalharness.stats.rate_laws import Row
 from evalharness.stats.student import normal_quantile, student_t_quantile
 
 MOST_TRIALS = 100
@@ -29,9 +29,9 @@ class Trials:
 
     rows: Sequence[Row]
 
-    def detectable(self, rule: RegressionRule) -> float | None:
+    def detectable(self, rule: RegressionRule) -> DropRange:
         """The smallest drop of the pass rate on these cases that two such runs show with the power asked for."""
-        return smallest_drop(laws_of_rows(self.rows), rule.alpha, rule.power)
+        return drops_of_rows(self.rows, rule.alpha, rule.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,11 @@ class Figures:
     trials: float = math.inf
     """How many pass/fail trials are behind each: of few, most do not show a small loss at all."""
 
-    def detectable(self, rule: RegressionRule) -> float:
+    def detectable(self, rule: RegressionRule) -> DropRange:
         """The smallest shift of their mean; where they do not vary, what so many agreeing ones leave open."""
+        return DropRange.of(self._smallest_shift(rule))
+
+    def _smallest_shift(self, rule: RegressionRule) -> float:
         if not self.variance:
             return left_open(self.as_many, 1 - rule.alpha)
         reach = normal_quantile(1 - rule.alpha) + normal_quantile(rule.power)

@@ -196,6 +196,7 @@ class Attempting:
                 answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
             finally:
                 PRINTED.reset(kept_in)
+                printed.finish()
             measured_s = time.perf_counter() - started
             try:
                 changes = await task.changes()
@@ -229,7 +230,7 @@ class Attempting:
         if fault:
             return self._no_answer(fault)
         if not isinstance(result, Transcript):
-            return NoAnswer("failed", f"the target gave {type(result).__name__} instead of a Transcript")
+            return NoAnswer("failed", f"the target returned {type(result).__name__} instead of a Transcript")
         if is_bare_text(result):
             return result
         kept = await guarded(_recorded, result)
@@ -312,7 +313,7 @@ async def _with_recorded_evidence(answered: NoAnswer) -> NoAnswer:
     kept = await guarded(_recorded, answered.evidence)
     if not isinstance(kept, Fault):
         return answered._replace(evidence=kept)
-    reason = f"{answered.reason}; what it left behind is not kept: {kept}"
+    reason = f"{answered.reason}; what it left behind could not be kept: {kept}"
     return answered._replace(reason=reason, evidence=kept.evidence)
 
 
@@ -349,7 +350,7 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
         result = grader.grade_after_error(short_reason(reason))
         result = result.unchecked({**vars(result), "trace": trace})
     elif not isinstance(result, Grade):
-        result = Grade.unscored(f"the grader gave {type(result).__name__} instead of a Grade")
+        result = Grade.unscored(f"the grader returned {type(result).__name__} instead of a Grade")
     if not grader.only_reads and result.evidence is not None:
         result = result.unchecked({**vars(result), "evidence": kept_evidence(result.evidence)})
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
@@ -436,7 +437,7 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Caus
         found = [grade for grade in deciding if grade.state == looked_for]
         if found:
             return state, score, "; ".join(map(_said, found)), _cause(found)
-    raise AssertionError("a grade is in no known state")
+    raise AssertionError("a grade has an unknown state")
 
 
 def _cause(decisive: Iterable[Grade]) -> Cause:

@@ -15,6 +15,7 @@ from evalharness.contracts.budget import Budget
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.servers import Servers
 from evalharness.contracts.services import Services
 from evalharness.contracts.store import JudgeCache
 from evalharness.contracts.target import Target
@@ -44,11 +45,12 @@ def build_services(
     budget: Budget | None = None,
     judge_cache: JudgeCache | None = None,
     modules: UserModules | None = None,
+    servers: Servers | None = None,
     **model_options: Any,
 ) -> Services:
     """What targets and graders of a run may use. `model_options` are those of `llms/pool.py`.
 
-    `modules` are those of other runs of the same call, which are closed together.
+    `modules` and `servers` are those of other runs of the same call, which are closed together.
     """
     concurrency = concurrency_of(spec.options, spec.suite.config)
     environment = dict(spec.environment)
@@ -66,6 +68,7 @@ def build_services(
         usual_judge=spec.suite.config.judge_model,
         judge_cache=judge_cache if spec.options.use_cache else None,
         modules=modules or UserModules(),
+        servers=servers or Servers(),
     )
 
 
@@ -230,13 +233,14 @@ def build_parts(
     judge_cache: JudgeCache | None = None,
     *,
     modules: UserModules | None = None,
+    servers: Servers | None = None,
     where: str = "",
 ) -> Parts:
     """Raises what a target or a grader of the suite that cannot be built raises. `where`: what names the target.
 
     The parts of cases are built when they are asked for.
     """
-    services = build_services(spec, budget, judge_cache, modules)
+    services = build_services(spec, budget, judge_cache, modules, servers)
     target = None if spec.target is None else filled_target(spec.target, spec.suite, spec.values)
     built = None if target is None else _built_target(target, services, where)
     cases = PlannedCases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
@@ -274,7 +278,7 @@ async def check_judges(services: Services, budget: Budget, judges: Iterable[str]
         unpriced = [name for name in every if not services.models.price_known(name)]
         if unpriced:
             raise UsageError(
-                f"the price of {', '.join(unpriced)} is not known, so no cap in dollars can be kept",
+                f"the price of {', '.join(unpriced)} is not known, so a cap in dollars cannot be enforced",
                 hint=Hint("hint.price_file"),
             )
     if llms and not budget.is_used_up:  # else nobody will be asked anything, and the report says why

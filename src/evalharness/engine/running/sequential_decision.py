@@ -170,8 +170,8 @@ def measured_sequentially(found: Mapping[str, Measurement], result: SequentialRe
     kept = {name: measured for name, measured in found.items() if not name.startswith("pass_")}
     if _only_repeats(found):
         kept.pop("score")
-    if "score" in kept:
-        kept["score"] = kept["score"].model_copy(update={"low": None, "high": None, "method": "", "n_eff": None})
+    for name in kept.keys() - {"latency_s", "cost_usd"}:
+        kept[name] = kept[name].model_copy(update={"low": None, "high": None, "method": "", "n_eff": None})
     if not result.trials_used:
         return kept
     rate = Measurement(

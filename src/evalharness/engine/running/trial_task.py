@@ -92,11 +92,11 @@ class TrialTask:
 
     @property
     def case(self) -> Case:
-        return self._copy("case", self._planned.case)  # type: ignore[no-any-return]
+        return self._copy("case", self._planned.asked)  # type: ignore[no-any-return]
 
     @property
     def content(self) -> Json:
-        content = self._planned.case.content
+        content = self._planned.asked.content
         return content if type(content) in ATOMS else self.case.content
 
     @property
@@ -124,7 +124,7 @@ class TrialTask:
                 self._folder = self._made()
             except (OSError, ValueError, UsageError) as error:
                 case = self._planned.case
-                raise TargetUnavailable(f"the workspace of case {case.id} cannot be made: {error}") from error
+                raise TargetUnavailable(f"the workspace of case {case.id} cannot be created: {error}") from error
         folder = self._folder
         if self._is_over:  # asked for by a thread that was given up at its time limit
             self._give_back(folder)
@@ -165,7 +165,7 @@ class TrialTask:
         for name, file in self._planned.case.files.items():
             place = (folder / name).resolve()
             if not place.is_relative_to(folder):
-                raise UsageError(f"the file {name} would lie outside the workspace")
+                raise UsageError(f"the file {name} would be outside the workspace")
             place.parent.mkdir(parents=True, exist_ok=True)
             if file.path is not None:
                 source = confined(self._root, file.path)

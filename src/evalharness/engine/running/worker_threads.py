@@ -103,7 +103,7 @@ class Offloader:
     def _exhausted(self) -> TargetUnavailable:
         return TargetUnavailable(
             f"no thread is free: {self._lost} of {self._threads} are blocked by calls that exceeded their time limit",
-            hint="use `isolate: process`, which really ends a call",
+            hint="use `isolate: process`, which can end a call",
         )
 
     def _give_up(self, call: _Call) -> str:

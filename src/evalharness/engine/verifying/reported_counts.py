@@ -38,8 +38,8 @@ def recount(report: Report) -> tuple[Suite, Measured]:
         if not report.metadata.retry_failed:
             counted = f"{found.value:.9g}" if found else "none"
             raise UsageError(
-                f"the report's pass_rate is {reported:.9g}, and that of its cases {counted}",
-                hint="it was changed since it was written: name the run itself, or write its report again",
+                f"the report's pass_rate is {reported:.9g}, but its cases give {counted}",
+                hint="it was edited after it was written: name the run itself, or write its report again",
             )
         raise UsageError(
             "the report counts answers that came after a failed first one, but its cases contain only first answers",
@@ -126,4 +126,5 @@ def _tally(case: CaseResult, trials: int) -> CaseTally:
         cost_sum_usd=(case.cost_usd or 0.0) * priced,
         priced=priced,
         dearest_usd=case.dearest_usd or 0.0,
+        figure_sums={name: (value * case.trials, case.trials) for name, value in (case.figures or {}).items()},
     )

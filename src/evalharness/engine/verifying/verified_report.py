@@ -68,6 +68,8 @@ _NOT_IN_CASES: tuple[Code, ...] = (
 )
 FIGURES_SINCE = {1: re.compile(r"summary\.by_difficulty\..*|cases\..*\.difficulty", re.DOTALL)}
 """Figures that reports have only since this `REPORT_FORMAT`: that an earlier one lacks them is no difference."""
+METHODS_SINCE = {2: re.compile(r"comparison\.(critical|differences\.\w+)\.detectable(_from|_unknown)?")}
+"""Figures that are computed differently since this `REPORT_FORMAT`: in earlier reports they are not checked."""
 OUTLINE = ("weight", "cluster", "category", "criticality", "topic", "difficulty")
 MIXED = ("skipped", "awaiting", "pending")
 
@@ -82,7 +84,9 @@ def verify_report(
     """
     known = reported_suite(report) if suite is None else suite
     rows, odd = _sound_rows(known, report.metadata.trials_per_case, outcomes)
-    measured = count_trials(known, report.metadata.trials_per_case, rows)
+    reported = {case.case_id: case.figures or () for case in report.cases}
+    figures_of = None if suite else lambda case: reported[case.id]
+    measured = count_trials(known, report.metadata.trials_per_case, rows, figures_of)
     ids = [case.id for case in known.cases]
     plan = report.sequential.plan if report.sequential else None
     decided = follow(plan, ids, report.metadata.trials_per_case, rows) if plan else None
@@ -104,12 +108,11 @@ def verify_report(
 
 
 def _is_later(report: Report, judged: Judged) -> bool:
-    """Whether the report lacks a figure because it was written before reports had it."""
+    """Whether a figure cannot agree because the report was written before reports had it, or had it in this way."""
     figure, reported, found = judged
-    if reported not in (None, "") or found in (None, ""):
-        return False
-    unknown = [pattern for since, pattern in FIGURES_SINCE.items() if since > report.metadata.format]
-    return any(pattern.fullmatch(figure) for pattern in unknown)
+    is_lacking = reported in (None, "") and found not in (None, "")
+    unknown = [*METHODS_SINCE.items(), *(FIGURES_SINCE.items() if is_lacking else ())]
+    return any(since > report.metadata.format and pattern.fullmatch(figure) for since, pattern in unknown)
 
 
 def verify_cases(report: Report) -> Verified:
@@ -362,6 +365,7 @@ def reported_figures(report: Report) -> Iterator[Figure]:
         yield f"error_bounds.{name}", value
     for case in report.cases:
         yield from ((f"cases.{case.case_id}.{name}", getattr(case, name)) for name in _COUNTED)
+        yield from ((f"cases.{case.case_id}.figures.{name}", value) for name, value in (case.figures or {}).items())
     for name, value in report.sequential or ():
         if name not in SequentialPlan.model_fields:
             yield f"sequential.{name}", value

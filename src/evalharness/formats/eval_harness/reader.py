@@ -90,13 +90,13 @@ class _Gathering:
             names = " → ".join(each.name for each in (*chain[chain.index(real) :], real))
             findings.add(place, f"refers back to itself: {names}")
         elif len(chain) > MAX_DEPTH:
-            findings.add(place, f"more than {MAX_DEPTH} files refer to one another")
+            findings.add(place, f"the chain of references is longer than {MAX_DEPTH} files")
         elif real in self.seen:
             findings.add(place, f"{item[REF]} is already part of this suite")
         elif (source := self.assembly.folder.read(findings, place, path)) is not None:
             self.seen.add(real)
             if (other := _other_format(source.data)) is not None:
-                findings.add(place, f"{item[REF]} is a {other}; only eval-harness and native files can be referred to")
+                findings.add(place, f"{item[REF]} is a {other}; only eval-harness and native files can be referenced")
                 return
             read = Findings(source)
             self.assembly.files.append(read)
@@ -132,7 +132,7 @@ def _document(findings: Findings, data: Any, place: FieldPath, *, default_prefix
 def _evals(findings: Findings, data: Any, place: FieldPath, default_id: str) -> Iterator[WrittenEval]:
     """One eval, bare or wrapped in a key that names its type."""
     if not isinstance(data, Mapping):
-        findings.add(place, f"an eval is a mapping with id and input, not {kind_of(data)}")
+        findings.add(place, f"an eval must be a mapping with id and input, not {kind_of(data)}")
         return
     wrapped = [key for key in WRAPPERS if key in data]
     if not wrapped:
@@ -150,7 +150,7 @@ def _evals(findings: Findings, data: Any, place: FieldPath, default_id: str) -> 
                 id_ = default_id if len(inner) * len(wrapped) == 1 else f"{default_id}-{key[:3]}-{position + 1}"
                 yield _eval(findings, item, where, id_, WRAPPERS[key])
             else:
-                findings.add(where, f"an eval is a mapping with id and input, not {kind_of(item)}")
+                findings.add(where, f"an eval must be a mapping with id and input, not {kind_of(item)}")
 
 
 def _eval(

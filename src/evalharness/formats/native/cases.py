@@ -21,7 +21,7 @@ from evalharness.formats.native.folder import Folder, rebased_case, rebased_targ
 from evalharness.formats.native.regression_evals import KnownGoodAnswer, read_baseline, read_comparison
 from evalharness.formats.native.written_evals import CASE_KEYS, EVAL_KEYS, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader, Origin
-from evalharness.formats.parts import check_files, check_target, kind_of, known_options
+from evalharness.formats.parts import check_files, check_target, exposed, kind_of, known_options
 from evalharness.formats.problems import Findings
 from evalharness.values.json_value import Json
 from evalharness.values.variables import escape
@@ -42,6 +42,8 @@ class Defaults:
     """Names that `target:` may use."""
     secrets: tuple[str, ...] | None = None
     """The suite's variables that are said to be some; None where there is no suite."""
+    has_prompts: bool = False
+    """Whether prompts ask, so that a case needs no input."""
 
 
 class CaseReader:
@@ -69,11 +71,15 @@ class CaseReader:
         self._target(written, fields, asked, defaults)
         if "graders" in written.fields:
             fields["graders"] = self.graders.read_list(fields["graders"], self._origin(written, "graders"), expected)
+        if defaults.has_prompts:
+            fields.setdefault("input", None)
+        _check_secrets(written, defaults)
         case = written.findings.validated(written.place, Case, fields, moved)
         if case is None:
             return None
         check_files(written.findings, written.at("files"), case.files, self.folder.real)
         self._warn_if_unchecked(written, case, defaults)
+        written.findings.case_at(case.id, written.place)
         return rebased_case(case, self.folder.prefix_of(written.findings))
 
     def _origin(self, written: WrittenEval, *path: str) -> Origin:
@@ -87,9 +93,7 @@ class CaseReader:
         if not isinstance(fields["id"], str):
             return
         if "{{" in fields["id"]:
-            written.findings.add(
-                place, "must not contain {{: an id names its case in every run, whatever the variables"
-            )
+            written.findings.add(place, "must not contain {{: variables are not allowed in ids")
         id_ = fields["id"] = written.id_prefix + fields["id"]
         if id_ in self.taken:
             findings, first = self.taken[id_]
@@ -218,6 +222,16 @@ def _expectation_key(written: WrittenEval) -> str | None:
     return keys[0] if keys else "expected"
 
 
+def _check_secrets(written: WrittenEval, defaults: Defaults) -> None:
+    """Variables of a case are stored with it, so none of them may be secret."""
+    values, listed = written.fields.get("vars"), {name.lower() for name in defaults.secrets or ()}
+    for name, value in values.items() if isinstance(values, Mapping) else ():
+        if str(name).lower() in listed:
+            written.add(("vars", name), "is listed under `secrets`, but would be stored in plain text: leave it out")
+        elif why := exposed(str(name), value):
+            written.add(("vars", name), why)
+
+
 def _check_labels(written: WrittenEval, fields: Mapping[str, Any], moved: Mapping[str, FieldPath]) -> None:
     """They group the report and select cases. Tables have difficulties of their own, so these are only a warning."""
     findings = written.findings
@@ -311,7 +325,7 @@ class InputReader:
             return CaseQuestion(value)
         if self._lacks_content(value):
             meant = closest("content", [key for key in value if key not in ("type", "context")])
-            self.written.add((*path, "content"), f"is missing{f'; it is written {quoted(meant)}' if meant else ''}")
+            self.written.add((*path, "content"), f"is missing{f'; it is spelled {quoted(meant)}' if meant else ''}")
             return None
         if not is_typed_input(value):
             return CaseQuestion(value)
@@ -351,7 +365,7 @@ class InputReader:
         if kind == "skill":
             name = execution.get("skill_name")
             if not isinstance(name, str):
-                self.written.add(path, "names no skill: add skill_name")
+                self.written.add(path, "has no skill: add skill_name")
                 return None
             question = {"input": asked.input, "parameters": execution.get("parameters") or {}}
             return CaseQuestion(question, {"kind": "skill", "options": name}, path)
@@ -374,7 +388,7 @@ class InputReader:
     def _request(self, path: KeyPath, value: Any, *, context: Json = None, answer: str = "body") -> CaseQuestion | None:
         written = self.written
         if not isinstance(value, Mapping):
-            written.add(path, f"an api_call is a mapping with method and path, not {kind_of(value)}")
+            written.add(path, f"an api_call must be a mapping with method and path, not {kind_of(value)}")
             return None
         known = {*ApiCall.model_fields, *PLACES}
         written.findings.unknown_keys(written.at(*path), value, known, written.severity)

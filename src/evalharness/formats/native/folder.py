@@ -38,7 +38,7 @@ MAX_TEXT_BYTES = 10_000_000
 _REFUSED = (
     (re.compile(r"[\x00-\x1f\x7f]"), "must not contain control characters"),
     (re.compile(r"\\"), "must be written with / between its parts, not with \\"),
-    (re.compile(r"%"), "must be a plain path: %-codes are not understood"),
+    (re.compile(r"%"), "must be a plain path, without %-codes"),
     (re.compile(r"[a-zA-Z][\w+.-]*:|^//"), "must be a path in the suite's folder, not a URL or a drive"),
     (re.compile(r"[#?]"), "must name a whole file, without # or ?"),
     (re.compile(r"\{\{"), "must not contain {{: files are read before variables are known"),
@@ -76,11 +76,11 @@ class Folder:
             findings.add(place, f"there is no file {written}")
             return None
         except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, up to Python 3.12
-            reason = error.strerror if isinstance(error, OSError) else "its links lead in a circle"
+            reason = error.strerror if isinstance(error, OSError) else "its links form a loop"
             findings.add(place, f"{written} cannot be read: {reason}")
             return None
         if not is_inside:
-            findings.add(place, f"{written} lies outside the suite's folder")
+            findings.add(place, f"{written} is outside the suite's folder")
         elif not is_file:
             findings.add(place, f"{written} is not a regular file")
         return self.path / real.relative_to(self.real) if is_file else None

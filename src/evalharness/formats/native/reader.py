@@ -14,6 +14,7 @@ from evalharness.domain.suite import Suite
 from evalharness.errors import closest
 from evalharness.formats.native.cases import CaseReader, Defaults
 from evalharness.formats.native.folder import THRESHOLDS, Folder, Layout, WrittenThresholds, rebased_target
+from evalharness.formats.native.prompts import check_prompted
 from evalharness.formats.native.suite_fields import own_defaults, part_defaults, read_suite
 from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader
@@ -41,7 +42,7 @@ def load_native(source: Source) -> tuple[Suite | None, Findings]:
     elif isinstance(data, Mapping):
         document = native_document(assembly.findings, data, ())
     else:
-        assembly.findings.add((), f"a suite is a mapping with test_cases, not {kind_of(data)}")
+        assembly.findings.add((), f"a suite must be a mapping with test_cases, not {kind_of(data)}")
         return None, assembly.findings
     assembly.add(document, assembly.open(document))
     return assembly.finish()
@@ -80,7 +81,7 @@ def _evals(findings: Findings, where: FieldPath, rows: list[Any]) -> Iterator[Wr
             lifts = not EVAL_KEYS.isdisjoint(row)
             yield WrittenEval(row, place, findings, f"case-{position + 1}", lifts_metadata=lifts)
         else:
-            findings.add(place, f"a case is a mapping with id and input, not {kind_of(row)}")
+            findings.add(place, f"a case must be a mapping with id and input, not {kind_of(row)}")
 
 
 # Assembling: documents → one suite. A native file is one document; an eval suite refers to as many as it likes.
@@ -108,7 +109,8 @@ class Assembly:
 
     def open(self, document: Document) -> Defaults:
         """The suite's own document: what it says decides for all."""
-        self.suite = read_suite(document, self.graders, document.findings.source.path.stem, ".")
+        name = document.findings.source.path.stem
+        self.suite = read_suite(document, self.graders, name, ".", prompt_files=self.reader.reach)
         self.place = document.at("gate")
         return own_defaults(document, self.suite)
 
@@ -128,6 +130,8 @@ class Assembly:
             if case is not None:
                 self.cases.append(case)
                 self._check_reference(written, case)
+                if self.suite is not None and self.suite.prompts:
+                    check_prompted(written, case, self.suite)
 
     def _check_reference(self, written: WrittenEval, case: Case) -> None:
         """The suite's own graders count as well: a case may leave it to them."""
@@ -152,6 +156,7 @@ class Assembly:
         for file in others:
             self.findings.problems += sorted(file.problems, key=lambda problem: problem.line)
             self.findings.parts |= file.parts
+            self.findings.cases |= file.cases
         self.findings.problems = list(dict.fromkeys(self.findings.problems))
         if self.suite is not None and not self.cases and not self.findings.has_errors:
             self.findings.add((), "contains no cases")
@@ -196,7 +201,7 @@ class Assembly:
                 where = str(document.findings.source.path)
                 first, other = self.named.setdefault((key, _same_name(key, name)), (value, where))
                 if first != value and _same_name(key, name) not in decided:
-                    message = f"'{name}' is something else in {other}; say in the suite's own `{key}` what it is"
+                    message = f"'{name}' is different in {other}; define it in the suite's own `{key}`"
                     document.findings.add(document.at(key, name), message)
 
     def _with_parts(self, suite: Suite) -> Suite:

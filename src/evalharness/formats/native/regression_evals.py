@@ -54,7 +54,7 @@ def read_baseline(written: WrittenEval, folder: Folder) -> KnownGoodAnswer | Non
     """None when there is none, or when it is wrong, which has then been reported."""
     value = written.fields.get("baseline")
     if value is None:
-        written.add(("baseline",), "is missing: a regression eval compares with it")
+        written.add(("baseline",), "is missing: a regression eval compares the answer with it")
         return None
     if is_ref(value):
         written.findings.unknown_keys(written.at("baseline"), value, (REF, *BASELINE_KEYS), written.severity)
@@ -146,7 +146,7 @@ def _options(written: WrittenEval, value: Mapping[str, Any], type_: str) -> dict
             if key in used:
                 found[key] = group[key]
             else:
-                written.add((*path, key), f"does nothing in a {type_} comparison", severity="warning")
+                written.add((*path, key), f"has no effect in a {type_} comparison", severity="warning")
     if type_ == "numeric":
         beside_type = written.mapping("comparison", "options").get("tolerance")
         found["tolerance"] = value.get("tolerance", beside_type) or {}

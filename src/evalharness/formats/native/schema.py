@@ -15,20 +15,20 @@ from evalharness.domain.options import Options
 from evalharness.domain.suite import Suite
 from evalharness.formats.native.expectations import DOCUMENTED_TYPES
 from evalharness.formats.native.regression_evals import COMPARISONS
-from evalharness.formats.native.suite_fields import NOT_ACTED_ON
 
 Schema = dict[str, Any]
 
 SCALAR: Schema = {"type": ["string", "number", "boolean"]}
 REFERENCE: Schema = {"type": "string", "pattern": ":", "description": "module:attr or path/to/file.py:attr"}
 VARIABLE: Schema = {"type": "string", "pattern": r"\{\{"}
+VARIABLES: Schema = {"type": "object", "additionalProperties": SCALAR}
 NAME: Schema = {"type": "string"}
 COMMON: dict[registry.Noun, Schema] = {
     "grader": {"name": NAME, "required": {"type": "boolean"}, "weight": {"type": "number", "minimum": 0}},
     "target": {"name": NAME, "tools": {"type": "array", "items": {"type": "string"}}},
 }
 NOT_FOR_FILES = "live"
-NAMED_GRADER: Schema = {"type": "string", "description": "a name of config/graders.yaml"}
+NAMED_GRADER: Schema = {"type": "string", "description": "a name in config/graders.yaml"}
 LISTED_GRADERS: Schema = {"type": "array", "items": {"$ref": "#/$defs/ListedGrader"}}
 
 
@@ -39,6 +39,7 @@ def suite_schema() -> Schema:
     definitions["TargetSpec"] = _part_schema("target", [{"type": "string", "description": "a name, URL or reference"}])
     definitions["ListedGrader"] = {"anyOf": [{"$ref": "#/$defs/GraderSpec"}, NAMED_GRADER, _documented_grader()]}
     _complete_case(definitions["Case"])
+    definitions["Prompt"] = _prompt_schema(definitions["Prompt"])
     definitions["CaseFile"] = {"anyOf": [{"type": "string"}, definitions["CaseFile"]]}
     for name in sorted(_nested_models()):
         definitions.setdefault(name, {})  # what stands inside an option is checked by `validate` alone
@@ -49,7 +50,8 @@ def suite_schema() -> Schema:
     properties = schema["properties"]
     properties.pop("templated")
     properties["graders"] = LISTED_GRADERS
-    properties["vars"] = {"type": "object", "additionalProperties": SCALAR}
+    properties["vars"] = VARIABLES
+    properties["prompts"] = _by_name_or_listed("Prompt")
     properties["variants"] = {
         "anyOf": [
             {"type": "object", "additionalProperties": {"$ref": "#/$defs/TargetSpec"}},
@@ -57,13 +59,18 @@ def suite_schema() -> Schema:
         ]
     }
     _complete_gate(definitions)
-    for key in NOT_ACTED_ON:
-        properties[key] = {"description": "Read but not acted on by this version."}
+    _complete_reporting(definitions)
+    notification: Schema = {"anyOf": [NAME, definitions["Notification"]]}
+    definitions["Notification"] = notification
+    one: Schema = {"$ref": "#/$defs/Notification"}
+    properties["notify"] = {"anyOf": [one, {"type": "array", "items": one}, {"type": "null"}]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": "evalharness suite",
         "required": ["test_cases"],
+        "if": {"required": ["prompts"]},
+        "else": {"properties": {"test_cases": {"items": {"anyOf": [{"required": ["input"]}, {"required": ["vars"]}]}}}},
         "$defs": definitions,
     }
 
@@ -81,7 +88,7 @@ def _model_schema(model: type[BaseModel]) -> Schema:
 def _complete_case(case: Schema) -> None:
     """What people may write in a case beyond its fields."""
     properties = case["properties"]
-    case["required"] = ["input"]
+    case.pop("required")
     properties["id"]["type"] = ["string", "number"]
     for key in ("expected", "expected_output"):
         properties[key] = {
@@ -89,6 +96,7 @@ def _complete_case(case: Schema) -> None:
             "anyOf": [SCALAR, {"$ref": "#/$defs/GraderSpec"}, _documented_expectation()],
         }
     properties.pop("code_check")
+    properties["vars"] = VARIABLES
     properties["graders"] = LISTED_GRADERS
     properties["files"] = {"anyOf": [properties["files"], {"type": "array", "items": {"type": "string"}}]}
     properties["grader"] = {
@@ -96,6 +104,20 @@ def _complete_case(case: Schema) -> None:
         "anyOf": [{"$ref": "#/$defs/ListedGrader"}, {"type": "object"}],
     }
     _complete_regression(properties)
+
+
+def _by_name_or_listed(definition: str) -> Schema:
+    entry = {"$ref": f"#/$defs/{definition}"}
+    return {"anyOf": [{"type": "object", "additionalProperties": entry}, {"type": "array", "items": entry}]}
+
+
+def _prompt_schema(prompt: Schema) -> Schema:
+    """A text or the name of a file, a list of messages, or a mapping of one of these."""
+    messages = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/PromptMessage"}}
+    keys: Schema = {"text": {"type": "string"}, "file": {"type": "string"}, "messages": messages}
+    named = {"name": prompt["properties"]["name"], "label": prompt["properties"]["name"]}
+    whole = [_mapping({**named, key: value}, [key]) for key, value in keys.items()]
+    return {"anyOf": [{"type": "string", "minLength": 1}, messages, *whole]}
 
 
 def _complete_gate(definitions: Schema) -> None:
@@ -109,6 +131,15 @@ def _complete_gate(definitions: Schema) -> None:
     }
     for name, forms in short_forms.items():
         definitions[name] = {"anyOf": [*forms, definitions[name]]}
+
+
+def _complete_reporting(definitions: Schema) -> None:
+    """The short forms: a format, or several. Formats may be those of plug-ins."""
+    formats: Schema = {"anyOf": [NAME, {"type": "array", "items": NAME}]}
+    reporting = definitions["Reporting"]
+    reporting["properties"]["format"] = formats
+    reporting["additionalProperties"] = False
+    definitions["Reporting"] = {"anyOf": [*formats["anyOf"], reporting]}
 
 
 def _complete_regression(properties: Schema) -> None:

@@ -8,28 +8,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from evalharness import registry
 from evalharness.domain.case import EVAL_TYPES, Case
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import Suite, SuiteConfig
+from evalharness.domain.suite import NOBODY_NOTIFIED, Reporting, Suite, SuiteConfig
+from evalharness.errors import Hint
 from evalharness.formats.native.cases import Defaults
-from evalharness.formats.native.folder import rebased_target
+from evalharness.formats.native.folder import Folder, rebased_target
+from evalharness.formats.native.prompts import read_prompts
 from evalharness.formats.native.written_evals import Document
 from evalharness.formats.native.written_graders import GraderReader, Origin
-from evalharness.formats.parts import check_target, read_spec
+from evalharness.formats.parts import check_target, exposed, exposed_in_address, read_spec
 
-NOT_ACTED_ON = ("reporting", "notify")
 SUITE_KEYS = (set(Suite.model_fields) - {"cases", "templated"}) | {"test_cases"}
 CONFIG_KEYS = {*SuiteConfig.model_fields, "parallel_execution"}
 INHERITED = ("category", "criticality", "tags")
-NOT_OF_A_PART = ("trials", "k", "variants", "case_threshold", "max_error_rate", "gate", "presets")
+NOT_OF_A_PART = (
+    *("trials", "k", "variants", "prompts", "case_threshold", "max_error_rate", "gate", "presets"),
+    "notify",
+)
 """What only the suite as a whole can decide."""
 OF_A_PART = ("timeout_seconds", "retries", "retry_count")
 """Keys of `config` that can be said of a part's own cases; the others are about the run."""
 
 
-def read_suite(document: Document, graders: GraderReader, name: str, prefix: str) -> Suite | None:
-    """The suite without its cases; None when something is wrong with it, which has then been reported."""
+def read_suite(
+    document: Document, graders: GraderReader, name: str, prefix: str, prompt_files: Folder | None = None
+) -> Suite | None:
+    """The suite without its cases; None when something is wrong with it, which has then been reported.
+
+    `prompt_files` is where prompts may be read from; None for a part of a suite, which has none.
+    """
     top = _known(document)
     metadata = top.get("metadata")
     named = metadata.get("name") if isinstance(metadata, Mapping) else None
@@ -41,11 +51,25 @@ def read_suite(document: Document, graders: GraderReader, name: str, prefix: str
     if "graders" in top:
         origin = Origin(document.findings, document.at("graders"), prefix, document.is_native)
         top["graders"] = graders.read_list(top["graders"], origin)
+    written = top.pop("prompts", None)
+    if written is not None and prompt_files is not None:
+        top["prompts"] = read_prompts(document, written, prompt_files)
+        if top["prompts"]:
+            _check_prompted_targets(document, top)
     return document.findings.validated(document.place, Suite, top)
 
 
+def _check_prompted_targets(document: Document, top: Mapping[str, Any]) -> None:
+    known = top.get("targets")
+    for place, target in _written_targets(top, known if isinstance(known, Mapping) else {}):
+        spec = read_spec(TargetSpec, target)
+        if spec is not None and spec.takes_input_apart:
+            message = "uses fields of the input, but with a prompt the input is text: write {input}"
+            document.findings.add(document.at(*place), message)
+
+
 def _known(document: Document) -> dict[str, Any]:
-    """The known keys of a suite. Unknown keys, and keys that have no effect yet, are reported."""
+    """The known keys of a suite. Unknown keys are reported."""
     findings = document.findings
     keys = SUITE_KEYS - {"test_cases"}
     findings.unknown_keys(document.place, document.top, keys | document.own_keys, document.severity)
@@ -54,10 +78,41 @@ def _known(document: Document) -> dict[str, Any]:
     if isinstance(config, Mapping) and not document.is_native:
         findings.unknown_keys(document.at("config"), config, CONFIG_KEYS, "warning")
         top["config"] = {key: value for key, value in config.items() if key in CONFIG_KEYS}
-    for key in NOT_ACTED_ON:
-        if top.get(key) is not None:
-            findings.add(document.at(key), f"'{key}' is read but not acted on by this version", severity="warning")
+    _check_reporting(document, top)
+    _check_notify(document, top)
     return top
+
+
+def _check_reporting(document: Document, top: Mapping[str, Any]) -> None:
+    """Its keys, and the names of its formats; everything else is left for the model."""
+    written = top.get("reporting")
+    if written is None:
+        return
+    fields = written if isinstance(written, Mapping) else {"format": written}
+    findings = document.findings
+    findings.unknown_keys(document.at("reporting"), fields, Reporting.model_fields, document.severity)
+    names = fields.get("format")
+    known = [name for name in registry.names("reporter") if registry.build_reporter(name).endings]
+    for name in names if isinstance(names, list) else [names]:
+        findings.unknown_label(document.at("reporting", "format"), name, known, document.severity)
+    if fields.get("notify_on_failure") is True and top.get("notify") is None:
+        place = document.at("reporting", "notify_on_failure")
+        findings.add(place, NOBODY_NOTIFIED, severity="warning", hint=Hint("hint.add_notify"))
+
+
+def _check_notify(document: Document, top: Mapping[str, Any]) -> None:
+    """Secrets in it; everything else is left for the model."""
+    written = top.get("notify")
+    is_list = isinstance(written, list)
+    for number, entry in enumerate(written if isinstance(written, list) else [written]):
+        place = document.at("notify", number) if is_list else document.at("notify")
+        fields = entry if isinstance(entry, Mapping) else {"url": entry}
+        if why := exposed_in_address(fields.get("url"), _secrets(top)):
+            document.findings.add((*place, "url") if isinstance(entry, Mapping) else place, why)
+        headers = fields.get("headers")
+        for name, value in headers.items() if isinstance(headers, Mapping) else ():
+            if why := exposed(str(name), value, _secrets(top)):
+                document.findings.add((*place, "headers", name), why)
 
 
 def _check_targets(document: Document, top: Mapping[str, Any]) -> None:
@@ -96,9 +151,10 @@ def own_defaults(document: Document, suite: Suite | None) -> Defaults:
     """What the suite's own file says of its cases; everything else stays with the suite."""
     targets = frozenset(suite.targets if suite else ())
     has_target = suite is not None and (suite.target is not None or bool(suite.variants))
+    has_prompts = bool(document.top.get("prompts"))
     has_graders = bool(document.top.get("graders"))
     secrets = tuple(_secrets(document.top))
-    return Defaults(_inherited(document), has_graders, has_target, targets, secrets)
+    return Defaults(_inherited(document), has_graders, has_target, targets, secrets, has_prompts)
 
 
 def part_defaults(document: Document, suite: Suite | None, around: Defaults, prefix: str) -> Defaults:
@@ -112,7 +168,7 @@ def part_defaults(document: Document, suite: Suite | None, around: Defaults, pre
         fields["metadata"] = {**around.fields.get("metadata", {}), **about}
     secrets = (*(around.secrets or ()), *_secrets(document.top))
     if suite is None:
-        return Defaults(fields, has_graders=True, has_target=True, secrets=secrets)
+        return Defaults(fields, has_graders=True, has_target=True, secrets=secrets, has_prompts=around.has_prompts)
     config = suite.config
     if "timeout_seconds" in config.model_fields_set:
         fields["timeout_seconds"] = config.timeout_seconds
@@ -131,6 +187,7 @@ def part_defaults(document: Document, suite: Suite | None, around: Defaults, pre
         has_target=around.has_target or suite.target is not None,
         targets=around.targets | frozenset(suite.targets),
         secrets=secrets,
+        has_prompts=around.has_prompts,
     )
 
 
@@ -143,7 +200,7 @@ def _tell_unused(document: Document) -> None:
         unusual = [key for key, value in config.items() if key in CONFIG_KEYS and value != usual[key]]
         paths += [("config", key) for key in unusual if key not in OF_A_PART]
     for path in paths:
-        message = "is not used: the suite that this file is part of decides"
+        message = "is ignored: the suite that includes this file decides"
         document.findings.add(document.at(*path), message, severity="warning")
 
 

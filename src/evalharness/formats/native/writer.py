@@ -13,10 +13,12 @@ from typing import Any
 
 from evalharness.domain.case import Case, CaseFile
 from evalharness.domain.gate import EachCase, Gate
+from evalharness.domain.prompt import Prompt
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
 from evalharness.domain.suite import Suite, Variant
 from evalharness.errors import UsageError
+from evalharness.formats.native.prompts import names_a_file
 from evalharness.formats.native.suite_fields import INHERITED
 from evalharness.syntax.yaml_writer import indented, yaml_lines
 from evalharness.values.json_value import Json
@@ -70,6 +72,8 @@ def _case_lines(case: dict[str, Json]) -> list[str]:
 def case_fields(case: Case, reported: Mapping[str, Json]) -> dict[str, Json]:
     """A case repeats nothing that the file's metadata says of all cases, and says so where it differs from it."""
     own = _fields(case, CASE_FORMS)
+    if case.input is None and case.vars:
+        del own["input"]
     if case.code_check is not None and case.expected is not None:
         compared = {"expected": _expected(case.code_check), "grader": _grader(case.expected)}
         first = ("id", "name", "description", "input")
@@ -79,7 +83,7 @@ def case_fields(case: Case, reported: Mapping[str, Json]) -> dict[str, Json]:
         if value == _plain(of_all):
             own.pop(key, None)
         elif key == "tags" and list(dict.fromkeys([*of_all, *value])) != value:
-            raise UsageError(f"metadata.tags are tags of every case, but case '{case.id}' does not start with them")
+            raise UsageError(f"metadata.tags apply to every case, but those of case '{case.id}' do not start with them")
         else:
             own[key] = value
     return own
@@ -195,6 +199,20 @@ def _variants(variants: tuple[Variant, ...]) -> Json:
     return [_fields(variant, {"target": _target}) for variant in variants]
 
 
+def _prompts(prompts: tuple[Prompt, ...]) -> Json:
+    forms = [_prompt(prompt) for prompt in prompts]
+    if all(prompt.name == f"prompt {number}" for number, prompt in enumerate(prompts, start=1)):
+        return forms
+    return {prompt.name: form for prompt, form in zip(prompts, forms, strict=True)}
+
+
+def _prompt(prompt: Prompt) -> Json:
+    """A text that would be taken for the name of a file is said to be one."""
+    if prompt.messages is not None:
+        return [message.model_dump() for message in prompt.messages]
+    return {"text": prompt.text} if names_a_file(prompt.text or "") else prompt.text
+
+
 def _targets(targets: Mapping[str, TargetSpec]) -> Json:
     return {name: _target(spec) for name, spec in targets.items()}
 
@@ -217,16 +235,21 @@ SUITE_FORMS: Mapping[str, Form] = {
     "target": _target,
     "targets": _targets,
     "variants": _variants,
+    "prompts": _prompts,
     "graders": _graders,
 }
 CASE_FORMS: Mapping[str, Form] = {"expected": _expected, "graders": _graders, "files": _files, "target": _target}
 
 
 def _escaped(written: dict[str, Json]) -> dict[str, Json]:
-    """A suite's own names are shown, never filled in, so they stay as they are."""
+    """Names of a suite are shown, never filled in, and so are values of variables: they stay as they are.
+
+    Prompts are filled in whatever the suite is.
+    """
     if "{{" in str(written.get("id", "")):
         raise UsageError(f"the case id {written['id']!r} contains {{{{ and cannot be written to a file")
-    kept = {} if "id" in written else {key: written[key] for key in ("name", "description") if key in written}
+    names = ("vars",) if "id" in written else ("name", "description", "prompts")
+    kept = {key: written[key] for key in names if key in written}
     return {**escape(written), **kept}
 
 

@@ -56,7 +56,7 @@ def read_session(findings: Findings) -> Session | None:
     """The session of a file, or None; everything wrong with it is reported."""
     data = findings.source.data
     if not isinstance(data, Mapping | list):
-        findings.add((), f"a session is a mapping with messages, not {kind_of(data)}")
+        findings.add((), f"a session must be a mapping with messages, not {kind_of(data)}")
         return None
     evals = data.get("evals") if isinstance(data, Mapping) else None
     written = evals if isinstance(evals, Mapping) else {}
@@ -97,6 +97,7 @@ def case_of(session: Session, findings: Findings) -> dict[str, Json]:
     is_checked = tools or evals.size or evals.relevance or evals.assertions
     if not (is_checked or evals.image or findings.has_errors):
         findings.add((), NOTHING_CHECKED, severity="warning")
+    findings.case_at(path.stem, ())
     kept: dict[str, Json] = {"file": path.name, "id": session.id}
     if session.evals is not None:
         kept["evals"] = session.evals.model_dump(mode="json")
@@ -137,7 +138,7 @@ def _files(findings: Findings, working_dir: str) -> dict[str, str]:
         return {}
     folder = (allowed / working_dir).resolve()
     if not folder.is_relative_to(allowed.resolve()) or not folder.is_relative_to(root):
-        findings.add(place, f"{quoted(working_dir)} lies outside of {WORKING_DIRS}")
+        findings.add(place, f"{quoted(working_dir)} is outside {WORKING_DIRS}")
         return {}
     if not folder.is_dir():
         findings.add(place, f"working directory not found: {WORKING_DIRS}/{working_dir}")
@@ -148,7 +149,7 @@ def _files(findings: Findings, working_dir: str) -> dict[str, str]:
         for name in sorted(names):
             path = Path(at, name)
             if not path.resolve().is_relative_to(root) or not path.is_file():
-                findings.add(place, f"{path.relative_to(folder)} is not a regular file of the folder of the sessions")
+                findings.add(place, f"{path.relative_to(folder)} is not a regular file in the folder of the sessions")
             elif len(files) == MAX_FILES:
                 findings.add(place, f"contains more than {MAX_FILES} files")
                 return files

@@ -75,7 +75,7 @@ def read_with_trials(path: Path, written: Mapping[str, Any]) -> ReportWithTrials
         ) from None
     ids = [case.case_id for case in report.cases]
     if not ids or len(set(ids)) < len(ids):
-        wrong = "contains a case twice" if ids else "has no results of single cases"
+        wrong = "contains a case twice" if ids else "has no results for individual cases"
         raise UsageError(f"{path} {wrong}, so nothing can be computed from it", hint=HOW_TO)
     return ReportWithTrials(report, _trials(path, written["trials"]) if written.get("trials") is not None else None)
 

@@ -28,7 +28,7 @@ MOST_TRIALS = 1_000_000
 MOST = 1e15
 """Of seconds, dollars and weights: the sums of larger ones are no numbers any more."""
 _FROM_0_ON = ("duration_s", "longest_s", "cost_usd", "dearest_usd", "weight")
-HOW_TO = Hint("hint.write_baseline_file")
+HOW_TO = Hint("hint.write_report")
 
 
 def read_report(path: Path) -> Report:
@@ -63,11 +63,12 @@ def _single_report(path: Path, document: Mapping[str, Any]) -> Report:
     raise UsageError(f"{path} is not a report", hint=HOW_TO)
 
 
-def read_trials(path: Path) -> list[Mapping[str, Any]] | None:
-    """The trials of a report that was read, as they are written; None where it was written without them."""
+def read_trials(path: Path, position: int = 0) -> list[Mapping[str, Any]] | None:
+    """The trials of one of the reports that were read, as they are written; None where there are none in the file."""
     document = read_json(path)
-    written: Mapping[str, Any] = document.get("eval_report") or next(iter(document.get("eval_reports", ())), {})
-    return written.get("trials")
+    several = document.get("eval_reports") or [document.get("eval_report") or {}]
+    trials: list[Mapping[str, Any]] | None = several[position].get("trials")
+    return trials
 
 
 def read_json(path: Path) -> Any:
@@ -90,7 +91,7 @@ def _report(path: Path, written: Mapping[str, Any]) -> Report:
             hint="write it again with this version, or update evalharness",
         ) from None
     if not report.cases:
-        raise UsageError(f"{path} has no results of single cases", hint=HOW_TO)
+        raise UsageError(f"{path} has no results for individual cases", hint=HOW_TO)
     _check_cases(path, report.cases)
     return report
 
@@ -103,21 +104,19 @@ def _check_cases(path: Path, cases: Iterable[CaseResult]) -> None:
             raise UsageError(f"{path} contains the case '{case.case_id}' twice", hint=HOW_TO)
         seen.add(case.case_id)
         if not case.case_id or case.state not in get_args(CaseState):
-            wrong = (
-                f"the state of case '{case.case_id}' cannot be: {case.state}" if case.case_id else "a case has no id"
-            )
+            wrong = f"case '{case.case_id}' has an unknown state: {case.state}" if case.case_id else "a case has no id"
             raise UsageError(f"{path}: {wrong}", hint=HOW_TO)
         if not (0 <= case.passed <= case.trials <= MOST_TRIALS and 0 <= case.errors <= MOST_TRIALS):
             counts = f"{case.passed} passed of {case.trials} trials, {case.errors} errors"
-            raise UsageError(f"{path}: the counts of case '{case.case_id}' cannot be: {counts}", hint=HOW_TO)
+            raise UsageError(f"{path}: the counts of case '{case.case_id}' are impossible: {counts}", hint=HOW_TO)
         if case.score is not None and not -SAME <= case.score <= 1 + SAME:
             raise UsageError(
-                f"{path}: the score of case '{case.case_id}' cannot be: {case.score:g} (0 to 1)", hint=HOW_TO
+                f"{path}: the score of case '{case.case_id}' must be from 0 to 1, not {case.score:g}", hint=HOW_TO
             )
         for field in _FROM_0_ON:
             value = getattr(case, field)
             if value is not None and not 0 <= value <= MOST:
-                raise UsageError(f"{path}: {field} of case '{case.case_id}' cannot be: {value:g}", hint=HOW_TO)
+                raise UsageError(f"{path}: {field} of case '{case.case_id}' is impossible: {value:g}", hint=HOW_TO)
 
 
 def _of_results(path: Path, document: Mapping[str, Any]) -> Report:

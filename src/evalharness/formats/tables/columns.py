@@ -93,7 +93,7 @@ def _check_key(key: str) -> None:
         if family == "expected":
             registry.load("grader", name)
         if family == "files" and not is_workspace_path(name):
-            raise UsageError(f"mapping {key}: a file must lie inside the workspace")
+            raise UsageError(f"mapping {key}: a file must be inside the workspace")
     elif key not in KEYS:
         raise UnknownName("key of a mapping", key, [*KEYS, *(f"{family}.NAME" for family in FAMILIES)])
 
@@ -120,7 +120,7 @@ def _template(key: str, value: str) -> Cell:
         end = found.end()
         column, escaped, lonely = found.groups()
         if lonely:
-            raise UsageError(f"mapping {key}={value}: '{lonely}' alone; write {{column}}, or {lonely * 2} for a brace")
+            raise UsageError(f"mapping {key}={value}: unmatched '{lonely}'; write {{column}}, or {lonely * 2}")
         if column:
             columns.append(column.strip())
             pieces.append("")

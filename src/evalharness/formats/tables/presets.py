@@ -129,7 +129,7 @@ def suite_from_preset(rows: Findings, preset: Preset, *, name: str, limit: int |
             continue
         fields = _fields(rows, preset, position, row)
         if fields["id"] and fields["id"] in found:
-            rows.add((position, "task_id"), f"{quoted(fields['id'])} comes twice")
+            rows.add((position, "task_id"), f"{quoted(fields['id'])} appears twice")
         found[fields["id"]] = fields
     if strangers:
         _tell_strangers(rows, strangers)
@@ -161,15 +161,11 @@ def _tell_strangers(rows: Findings, positions: list[int]) -> None:
     """One problem for all of them: what they lack says nothing."""
     other = _looks_like(rows.source.data[positions[0]])
     are_all = len(positions) == len(rows.source.data)
-    these = "these rows look" if are_all else f"this row looks{_and_others(len(positions) - 1)}"
     if are_all:
-        rows.add((positions[0],), f"{these} like {other}", hint=Hint("hint.use_preset", preset=other))
+        rows.add((positions[0],), f"these rows look like {other}", hint=Hint("hint.use_preset", preset=other))
     else:
-        rows.add((positions[0],), f"{these} like {other}: a file contains rows of one preset")
-
-
-def _and_others(count: int) -> str:
-    return f", as {count} more," if count else ""
+        others = f", and so do {len(positions) - 1} more" if len(positions) > 1 else ""
+        rows.add((positions[0],), f"this row looks like {other}{others}: a file can only contain rows of one preset")
 
 
 def _humaneval(row: _Reader) -> dict[str, Any]:
@@ -220,7 +216,7 @@ def _parsed(row: _Reader, field: str, source: str) -> ast.Module:
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        row.tell(field, f"is not Python: {error}")
+        row.tell(field, f"is not valid Python: {error}")
         return ast.Module(body=[], type_ignores=[])
 
 

@@ -59,9 +59,9 @@ def row_problems(source: Source) -> list[Problem]:
     if not isinstance(rows, list):
         lists = _lists_in(rows)
         held = f" with several lists ({', '.join(lists)}); keep only the one that is the table" if lists else ""
-        message = f"a table is a list of objects, one for each row, not {kind_of(rows)}{held}"
+        message = f"a table must be a list of objects, one for each row, not {kind_of(rows)}{held}"
         return [Problem(file, 0, "", message)]
-    message = "a row is a mapping from column to value, not"
+    message = "a row must be a mapping from column to value, not"
     wrong = [(place, row) for place, row in enumerate(rows) if not isinstance(row, Mapping)]
     return [Problem(file, source.line_of((place,)), "", f"{message} {kind_of(row)}") for place, row in wrong]
 
@@ -85,9 +85,9 @@ def _delimited(text: str, path: Path) -> Source:
     problems: list[Problem] = []
     for line, cells in records:
         if isinstance(cells, csv.Error):
-            problems.append(Problem(str(path), line, "", f"not a sound row: {cells}"))
+            problems.append(Problem(str(path), line, "", f"not a valid row: {cells}"))
         elif len(cells) > len(header):
-            message = f"{len(cells)} cells under a header of {len(header)}; quote cells that contain {delimiter!r}"
+            message = f"{len(cells)} cells, but the header has {len(header)}; quote cells that contain {delimiter!r}"
             problems.append(Problem(str(path), line, "", message))
         else:
             rows.append(dict(zip(header, cells, strict=False)))
@@ -129,7 +129,7 @@ def _delimiter(text: str) -> str:
 
 def _header(line: int, cells: list[str] | csv.Error, path: Path) -> list[str]:
     if isinstance(cells, csv.Error) or not cells:
-        message = f"not a sound row: {cells}" if cells else "is empty: the first line must name the columns"
+        message = f"not a valid row: {cells}" if cells else "is empty: the first line must name the columns"
         raise InvalidFile([Problem(str(path), line, "", message)])
     names = [cell.strip() for cell in cells]
     twice = sorted({name for name in names if name and names.count(name) > 1})

@@ -108,12 +108,13 @@ class _Reading:
             fields = escape(fields)
         if (case := self.findings.validated((position,), Case, fields)) is not None:
             self.cases.append(case)
+            self.findings.case_at(case.id, (position,))
 
     def _what_lacks(self, family: str, row: Mapping[str, Json]) -> str:
         cells = [self.mapping[key] for key in self.families[family].values()]
         for cell in cells:
             if cell.pattern is not None and cell.finds_nothing(row):
-                return f"{quoted(cell.pattern.pattern)} finds nothing in {cell.columns[0]}"
+                return f"{quoted(cell.pattern.pattern)} matches nothing in {cell.columns[0]}"
         return f"nothing in {', '.join(dict.fromkeys(column for cell in cells for column in cell.columns))}"
 
     def _fields(self, position: int, given: Mapping[str, Json]) -> dict[str, Json]:
@@ -181,9 +182,7 @@ class _Reading:
 
     def tell_of_rows_left_out(self) -> None:
         for lacks, positions in self.left_out.items():
-            many = (
-                f"{len(positions)} rows are left out, the first here" if len(positions) > 1 else "the row is left out"
-            )
+            many = f"{len(positions)} rows are skipped, starting here" if len(positions) > 1 else "the row is skipped"
             severity = "warning" if self.cases else "error"
             self.findings.add((positions[0],), f"{many}: {lacks}", severity=severity)
         if "expected" not in self.families:

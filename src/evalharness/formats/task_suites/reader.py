@@ -48,7 +48,7 @@ def load_task_suite(source: Source) -> tuple[Suite | None, Findings]:
     findings = Findings(source)
     data = source.data
     if not isinstance(data, Mapping):
-        findings.add((), f"a task suite is a mapping with name and tasks, not {kind_of(data)}")
+        findings.add((), f"a task suite must be a mapping with name and tasks, not {kind_of(data)}")
         return None, findings
     written = {"name": source.path.stem, **_known(findings, (), data, EvalSuite)}
     written["tasks"] = _tasks(findings, data)
@@ -172,12 +172,13 @@ def _tasks(findings: Findings, data: Mapping[str, Any]) -> list[EvalTask]:
         task = _task(findings, place, row)
         if task is not None:
             tasks.append(task)
+            findings.case_at(task.id, place)
     return tasks
 
 
 def _task(findings: Findings, place: FieldPath, row: Any) -> EvalTask | None:
     if not isinstance(row, Mapping):
-        findings.add(place, f"a task is a mapping with id, category and prompt, not {kind_of(row)}")
+        findings.add(place, f"a task must be a mapping with id, category and prompt, not {kind_of(row)}")
         return None
     written = _known(findings, place, row, EvalTask)
     for key in ("expectedFiles", "expected_files"):

@@ -120,7 +120,7 @@ class EvalTask(TaskRecord):
     def _one_mode(cls, mode: str, info: ValidationInfo) -> str:
         sequence = info.data["expected_tool_sequence"]
         if mode and sequence is None:
-            raise ValueError("says how expectedToolSequence is compared, which is missing")
+            raise ValueError("says how to compare expectedToolSequence, which is missing")
         other = sequence.get("mode") if isinstance(sequence, Mapping) else None
         if mode and isinstance(other, str) and to_snake(other) != to_snake(mode):
             raise ValueError(f"{quoted(mode)} contradicts the mode {quoted(other)} of expectedToolSequence")
@@ -152,6 +152,24 @@ class ResponseScore(TaskRecord):
     passed: bool
     score: float
     details: tuple[CheckDetail, ...]
+
+
+class RetrievalResult(TaskRecord):
+    """What was retrieved for a query, by rank. Figures are None where nothing says which documents are right.
+
+    `ranks` has the rank of each expected document in the whole list; None means that it was not retrieved.
+    """
+
+    query: str
+    retrieved_count: int
+    k: int | None = None
+    hit_at_1: bool | None = None
+    hit_at_k: bool | None = None
+    recall: float | None = None
+    precision_at_k: float | None = None
+    mrr: float | None = None
+    ndcg: float | None = None
+    ranks: dict[str, int | None] = Field(default_factory=dict)
 
 
 class EvalResult(TaskRecord):

@@ -51,7 +51,7 @@ def check_dataset(source: Source) -> tuple[EvalDataset | None, Findings]:
     findings = Findings(source)
     data = source.data
     if not isinstance(data, Mapping):
-        findings.add((), f"a dataset is a mapping with id, workflowName, version and cases, not {kind_of(data)}")
+        findings.add((), f"a dataset must be a mapping with id, workflowName, version and cases, not {kind_of(data)}")
         return None, findings
     written = _known(findings, (), data, EvalDataset)
     written["cases"] = _cases(findings, data)
@@ -94,8 +94,13 @@ def _cases(findings: Findings, data: Mapping[str, Any]) -> list[EvalCase]:
     for index, first in repeated_ids(written):
         findings.add(("cases", index, "id"), f"is already the id of {field_text(('cases', first))}")
     _warn_of_lonely_tags(findings, written)
-    cases = [_case(findings, ("cases", index), row) for index, row in enumerate(written)]
-    return [case for case in cases if case is not None]
+    cases: list[EvalCase] = []
+    for index, row in enumerate(written):
+        case = _case(findings, ("cases", index), row)
+        if case is not None:
+            cases.append(case)
+            findings.case_at(case.id, ("cases", index))
+    return cases
 
 
 def repeated_ids(cases: Any) -> list[tuple[int, int]]:
@@ -124,7 +129,7 @@ def _warn_of_lonely_tags(findings: Findings, cases: list[Any]) -> None:
 
 def _case(findings: Findings, place: FieldPath, row: Any) -> EvalCase | None:
     if not isinstance(row, Mapping):
-        findings.add(place, f"a case is a mapping with id, input and assertions, not {kind_of(row)}")
+        findings.add(place, f"a case must be a mapping with id, input and assertions, not {kind_of(row)}")
         return None
     known = _known(findings, place, row, EvalCase)
     known["assertions"] = _assertions(findings, (*place, "assertions"), row)
@@ -137,14 +142,14 @@ def _assertions(findings: Findings, place: FieldPath, row: Mapping[str, Any]) ->
         findings.add(place, f"must be a list, not {kind_of(written)}" if "assertions" in row else "is missing")
         return []
     if not written:
-        findings.add(place, "is empty: any run passes", severity="warning")
+        findings.add(place, "is empty: any run would pass", severity="warning")
     found = [_assertion(findings, (*place, index), assertion) for index, assertion in enumerate(written)]
     return [assertion for assertion in found if assertion is not None]
 
 
 def _assertion(findings: Findings, place: FieldPath, row: Any) -> Assertion | None:
     if not isinstance(row, Mapping):
-        findings.add(place, f"an assertion is a mapping with type, not {kind_of(row)}")
+        findings.add(place, f"an assertion must be a mapping with type, not {kind_of(row)}")
         return None
     if "type" not in row:
         findings.add((*place, "type"), "is missing", allowed=", ".join(ASSERTIONS))
@@ -200,7 +205,7 @@ def _scorers(findings: Findings, written: Any) -> Any:
         fields, place = _scorer_fields(row), ("scorers", index)
         kind = fields.get("kind")
         if not isinstance(kind, str):
-            findings.add(place, "a scorer is a mapping with name, or its name alone")
+            findings.add(place, "a scorer must be a name or a mapping with name")
         elif not is_grader(kind):
             findings.unknown_name(place, UnknownName("scorer", kind, SCORERS))
         elif (scorer := _validated(findings, place, GraderSpec, fields)) is not None:

@@ -82,7 +82,7 @@ class Candidate:
     def check(self, patience: int = PATIENCE) -> None:
         """Raises NoVerdict once it has failed so often without a single verdict."""
         if not self.has_judged and len(self.failures) >= patience:
-            times = f"{count(len(self.failures), 'question')} and no verdict, at last: {self.failures[-1]}"
+            times = f"no verdict after {count(len(self.failures), 'question')}; the last problem: {self.failures[-1]}"
             raise NoVerdict(f"{self.name} cannot be a judge: {times}", hint=other_judge())
 
 
@@ -160,8 +160,8 @@ def check_examples(grader: Model, cases: Sequence[Case]) -> None:
     for example in grader.options.examples:
         if grader.rubric_for(_context(example, cases)) not in usual:
             raise UsageError(
-                f"the cases have good answers, but no case has one for the question of the example '{_shown(example)}'",
-                hint="give it the `input` of a case, or the grader a `rubric`",
+                f"no case has a good answer for the question of the example '{_shown(example)}'",
+                hint="give the example the `input` of a case, or the grader a `rubric`",
             )
 
 

@@ -172,14 +172,12 @@ def _check(found: Sequence[RubricLine], in_lists: Sequence[RubricLine]) -> None:
     for item in found:
         if item.list != found[0].list:
             text = f"'{_shown(found[0].line)}' and '{_shown(item.line)}' are not in the same list"
-            raise ValueError(f"{text}: criteria do, and their parts have no weights of their own; {HOW}")
+            raise ValueError(f"{text}: put all criteria in one list, and give their parts no weights; {HOW}")
         if _TOTAL.fullmatch(item.name):
-            raise ValueError(
-                f"'{_shown(item.line)}' is not a criterion: leave the sum out, weights count by their share"
-            )
+            raise ValueError(f"'{_shown(item.line)}' is not a criterion: leave the total out; weights are relative")
     for item in in_lists:
         if found and not item.is_criterion and item.list == found[0].list:
-            text = f"'{_shown(item.line)}' is in a list like that of the criteria, but has no weight or scale"
+            text = f"'{_shown(item.line)}' is in the list of criteria, but has no weight or scale"
             raise ValueError(f"{text}: {HOW}; if it is not a criterion, use another mark or indent it")
     for what, has in (
         ("weight, such as (weight: 0.2)", [item.weight is not None for item in found]),
@@ -187,7 +185,7 @@ def _check(found: Sequence[RubricLine], in_lists: Sequence[RubricLine]) -> None:
         ("% after its weight", [item.is_percent for item in found]),
     ):
         if any(has) and not all(has):
-            raise ValueError(f"criterion '{found[has.index(False)].name}' of the rubric has no {what}; others have")
+            raise ValueError(f"criterion '{found[has.index(False)].name}' of the rubric has no {what}; others have one")
 
 
 def _spaced(text: str) -> str:

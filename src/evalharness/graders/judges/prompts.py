@@ -83,6 +83,6 @@ def rubric_text(written: str) -> str:
         return read_prompt(f"rubrics/{name}")
     if _ONE_WORD.fullmatch(name) and (meant := closest(name, built_in_rubrics())):
         known = ", ".join(built_in_rubrics())
-        text = f"unknown rubric '{name}'. Did you mean '{meant}'? There are {known}; your own has more than one word"
+        text = f"unknown rubric '{name}'. Did you mean '{meant}'? Known: {known}; yours needs more than one word"
         raise ValueError(text)
     return written

@@ -166,7 +166,7 @@ class Form:
             raise ValueError(f"{_kind_text(value)} is not a mapping")
         keyed = {self.key_of(str(name)): each for name, each in value.items()}
         if len(keyed) < len(value):
-            raise ValueError("a key is there twice, in two spellings")
+            raise ValueError("a key appears twice, in two spellings")
         wrong = [f"'{name}' is missing" for name in self.slots if name not in keyed and name not in self.may_lack]
         if unknown := sum(name not in self.slots for name in keyed):
             wrong.append(f"{unknown} unknown key{'' if unknown == 1 else 's'}")

@@ -72,7 +72,7 @@ class ModelGraderOptions(GoodAnswerOptions, JudgeOptions):
         places = {"output"} if prompt is None else Template(prompt).places
         for place in sorted(places - set(PLACES)):
             guess = f" Did you mean {{{meant}}}?" if (meant := closest(place, PLACES)) else ""
-            raise ValueError(f"unknown place {{{place}}}.{guess} There are {{output}}, {_other_places()}")
+            raise ValueError(f"unknown placeholder {{{place}}}.{guess} Known: {{output}}, {_other_places()}")
         if "output" not in places:
             raise ValueError(
                 f"must contain {{output}}, or the judge sees no answer; you can also use {_other_places()}"
@@ -91,7 +91,7 @@ class ModelGraderOptions(GoodAnswerOptions, JudgeOptions):
             ("expected", "must_not_include", self.must_not_include),
         ):
             if is_given and place not in places:
-                raise ValueError(f"`prompt` has no place {{{place}}} for the {name} that is given")
+                raise ValueError(f"`prompt` needs the placeholder {{{place}}} for the {name}")
         return self
 
     @model_validator(mode="after")

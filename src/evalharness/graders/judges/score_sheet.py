@@ -46,7 +46,7 @@ class Scoring(Record):
     def _has_categories(self) -> Scoring:
         for name, type_ in (("range", "numeric"), ("categories", "categorical")):
             if self.type != type_ and name in self.model_fields_set and getattr(self, name):
-                raise ValueError(f"{name} belongs to {type_} scoring, and the type is {self.type}")
+                raise ValueError(f"{name} belongs to {type_} scoring, but the type is {self.type}")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError("the same category is listed twice")
         if self.type == "categorical" and len(self.categories) < 2:

@@ -48,7 +48,7 @@ async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> Judging:
     except TimeoutError as error:
         if not limit.expired():
             raise
-        heard = f"; the last that was heard: {fault.message}" if (fault := waited_for(error)) else ""
+        heard = f"; the last error: {fault.message}" if (fault := waited_for(error)) else ""
         text = f"the judge {llm.name} gave no reply within {limit_s:g} s{heard}"
         raise ModelUnavailable(text, hint=other_judge("try again later")) from error
     except BadReply as error:

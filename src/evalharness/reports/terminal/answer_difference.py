@@ -7,9 +7,8 @@ with a grade; nothing is judged here.
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TypeAlias
@@ -19,6 +18,7 @@ from rich.cells import cell_len, set_cell_size
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure
+from evalharness.reports.json_difference import have_parts, json_differences
 from evalharness.reports.terminal.screen import Part
 from evalharness.reports.wording import harmless, one_line
 from evalharness.values.json_value import Json
@@ -31,7 +31,6 @@ COMPARED_LINES = 400
 """Of long texts, from shortly before the first difference on."""
 LONGEST_LINE = 200
 """Where there is no terminal, whose width would say it."""
-_PLAIN_KEY = re.compile(r"[^\W\d]\w*")
 
 
 def failure_lines(failure: Failure, *, width: int, most: int = 8) -> list[Line]:
@@ -52,8 +51,8 @@ def difference_lines(expected: Json, actual: Json, *, width: int, most: int) -> 
 
 
 def _lines(expected: Json, actual: Json, room: int) -> Iterator[Line]:
-    if _are_alike(expected, actual):
-        yield from _by_path(expected, actual, "$", room)
+    if have_parts(expected, actual):
+        yield from _by_path(expected, actual, room)
         return
     one, other = as_text(expected).strip("\n"), as_text(actual).strip("\n")
     if "\n" in one or "\n" in other:
@@ -148,32 +147,15 @@ def one_line_cut(text: str, room: int) -> str:
 # JSON values.
 
 
-def _by_path(expected: Json, actual: Json, path: str, room: int) -> Iterator[Line]:
-    if not _are_alike(expected, actual):
-        if expected != actual or isinstance(expected, bool) != isinstance(actual, bool):
-            yield from _at(path, expected, actual, room)
-        return
-    before, now = _children(expected), _children(actual)
-    for step in [*before, *(step for step in now if step not in before)]:
-        place = f"{path}{step}"
-        if step not in now:
-            yield (f"{place}: ", (f"missing, expected {_short(before[step], room - len(place) - 20)}", "red"))
-        elif step not in before:
-            yield (f"{place}: ", (f"not expected: {_short(now[step], room - len(place) - 16)}", "green"))
+def _by_path(expected: Json, actual: Json, room: int) -> Iterator[Line]:
+    for found in json_differences(expected, actual):
+        place = found.path
+        if found.kind == "missing":
+            yield (f"{place}: ", (f"missing, expected {_short(found.expected, room - len(place) - 20)}", "red"))
+        elif found.kind == "unexpected":
+            yield (f"{place}: ", (f"not expected: {_short(found.actual, room - len(place) - 16)}", "green"))
         else:
-            yield from _by_path(before[step], now[step], place, room)
-
-
-def _are_alike(one: Json, other: Json) -> bool:
-    """Whether both have parts of the same kind: then the parts are compared."""
-    return any(isinstance(one, kind) and isinstance(other, kind) for kind in (Mapping, list | tuple))
-
-
-def _children(value: Json) -> dict[str, Json]:
-    """The parts of a mapping or a list, by the step that leads to them."""
-    if isinstance(value, Mapping):
-        return {_key(str(key)): part for key, part in value.items()}
-    return {f"[{number}]": part for number, part in enumerate(value)}
+            yield from _at(place, found.expected, found.actual, room)
 
 
 def _at(path: str, expected: Json, actual: Json, room: int) -> Iterator[Line]:
@@ -189,7 +171,3 @@ def _at(path: str, expected: Json, actual: Json, room: int) -> Iterator[Line]:
 
 def _short(value: Json, room: int) -> str:
     return one_line(json.dumps(value, ensure_ascii=False), max(room, 20))
-
-
-def _key(key: str) -> str:
-    return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key, ensure_ascii=False)}]"

@@ -35,7 +35,7 @@ def flaky(report: Report) -> Iterator[FigureLine]:
     if report.flaky:
         runs = max(case.runs for case in report.flaky)
         basis = "this run" if runs == 1 else f"up to {runs} comparable runs"
-        few = "; above 50 % only because trials are few" if report.flaky[0].flip_rate > 0.5 else ""
+        few = "; over 50 % because there are few trials" if report.flaky[0].flip_rate > 0.5 else ""
         small = f"(chance that two trials of a case disagree, unbiased, over {basis}{few})"
         yield FigureLine("flaky", " – ".join(parts), small)
 

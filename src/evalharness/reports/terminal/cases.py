@@ -6,17 +6,20 @@ Texts are shown whole. Trials that are alike are shown once.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.case_result import CaseHistory
+from evalharness.domain.gate import written_metric
 from evalharness.domain.grade import Grade
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.report import CaseState
+from evalharness.domain.report import CaseState, RunSummary
 from evalharness.domain.specification import GraderSpec
-from evalharness.domain.transcript import ToolCall, Transcript
+from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
+from evalharness.reports.alike_trials import alike_trials, likeness, ranges
+from evalharness.reports.conversation import conversation
 from evalharness.reports.terminal.answer_difference import difference_lines
 from evalharness.reports.terminal.screen import MARKS, Screen
 from evalharness.reports.wording import duration, history_text, money, size, verdict_words
@@ -27,8 +30,6 @@ LABEL = 12
 LONGEST_TEXT = 100_000
 MOST_DIFFERENCES = 40
 STATE_OF_GRADE = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
-_MEASURED = {"duration_s", "usage", "cost_usd"}
-"""What differs between two trials that are otherwise alike."""
 
 
 class CaseReport:
@@ -55,7 +56,7 @@ class CaseReport:
         self._block("asked", as_text(case.content))
         for spec in graders:
             self._check(spec)
-        for alike in _groups(trials):
+        for alike in alike_trials(trials):
             self._screen.say()
             self._trials(alike, len(trials))
 
@@ -68,15 +69,15 @@ class CaseReport:
         trial = alike[0]
         mark, colour = MARKS[trial.state]
         several = len(alike) > 1
-        head = f"{'trials' if several else 'trial'} {_ranges([each.index + 1 for each in alike])}: "
+        head = f"{'trials' if several else 'trial'} {ranges([each.index + 1 for each in alike])}: "
         noun = "result" if trial.output is None else "answer"
         about = f"same {noun} in {len(alike)} of {total} trials" if several else _took(trial)
         self._screen.entry([(f"{mark} ", colour)], (head, "bold"), (trial.state, colour), (f"   {about}", "dim"))
         number = 1
-        for _, same in groupby(trial.attempts, _likeness):
+        for _, same in groupby(trial.attempts, likeness):
             attempts = list(same)
             if len(trial.attempts) > 1:
-                numbers = _ranges(range(number, number + len(attempts)))
+                numbers = ranges(range(number, number + len(attempts)))
                 self._screen.say((f"  attempt{'s' if len(attempts) > 1 else ''} {numbers}: ", "dim"), attempts[0].state)
             self._attempt(attempts[0])
             number += len(attempts)
@@ -106,17 +107,16 @@ class CaseReport:
             for parts in difference_lines(*found, width=width, most=MOST_DIFFERENCES):
                 self._screen.say(" " * LABEL, *parts)
         evidence = _beside(grade.evidence) if found else grade.evidence
+        figures = (f"{written_metric(name)} {value:.3g}" for name, value in grade.figures.items())
+        self._block("figures", "   ".join(figures), indent=4)
         if evidence:
             self._block("evidence", _readable(evidence), indent=4)
         self._block("trace", grade.trace, indent=4)
 
     def _transcript(self, transcript: Transcript) -> None:
-        for message in transcript.messages:
-            ended = message.get("finish_reason")  # given for replies that did not end by themselves: cut, refused
-            role = str(message.get("role", "message"))
-            self._block(f"{role} ({ended})" if ended else role, as_text(message.get("content")), always=True)
-        for call in transcript.tool_calls:
-            self._block("tool", _call_text(call))
+        for turn in conversation(transcript):
+            who = f"{turn.who} ({turn.ended})" if turn.ended else turn.who
+            self._block(who, turn.call_head or turn.text, always=True)
         if transcript.output is not None:
             self._block("answer", _readable(transcript.output) or "(empty)")
         if transcript.exit_code is not None:
@@ -153,35 +153,16 @@ class CaseReport:
         return (shown[:LONGEST_TEXT] + cut).splitlines() or [""]
 
 
+def no_failures_text(run_name: str, summary: RunSummary) -> str:
+    """`every case of good passed`; else `no case of good failed; 20 are pending`."""
+    counts = {"awaiting a grade": summary.awaiting, "pending": summary.pending, "skipped": summary.skipped}
+    others = [f"{number:,} {'is' if number == 1 else 'are'} {state}" for state, number in counts.items() if number]
+    return f"no case of {run_name} failed; {', '.join(others)}" if others else f"every case of {run_name} passed"
+
+
 def _seen_state(state: str, passed: int, graded: int) -> str:
     """A case with passing and failing trials is marked as flaky."""
     return "flaky" if 0 < passed < graded and state in ("passed", "failed") else state
-
-
-def _groups(trials: Iterable[Trial]) -> list[list[Trial]]:
-    """Trials that are alike but for their time and cost, in the order of the first of each kind."""
-    found: dict[str, list[Trial]] = {}
-    for trial in trials:
-        found.setdefault("\n".join(map(_likeness, trial.attempts)), []).append(trial)
-    return list(found.values())
-
-
-def _likeness(attempt: Attempt) -> str:
-    transcript = attempt.transcript.model_dump(mode="json", exclude=_MEASURED) if attempt.transcript else None
-    grades = [(grade.grader, grade.state, grade.score, grade.reason, grade.trace) for grade in attempt.grades]
-    return json.dumps([attempt.state, attempt.reason, attempt.trace, transcript, grades])
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """`1–3, 7`: rising numbers, several in a row as a range."""
-    rows: list[list[int]] = []
-    for number in numbers:
-        if rows and number == rows[-1][-1] + 1:
-            rows[-1].append(number)
-        else:
-            rows.append([number])
-    parts = [f"{row[0]}–{row[-1]}" if len(row) > 2 else ", ".join(map(str, row)) for row in rows]
-    return ", ".join(parts)
 
 
 def _compared(grade: Grade) -> tuple[Json, Json] | None:
@@ -200,13 +181,6 @@ def _took(trial: Trial) -> str:
     measured = "" if trial.measured_s is None else f" (as reported; measured {duration(trial.measured_s)})"
     cost = "" if trial.cost_usd is None else f"   {money(trial.cost_usd)}"
     return f"{duration(trial.duration_s)}{measured}   seed {trial.seed}{cost}"
-
-
-def _call_text(call: ToolCall) -> str:
-    result = f" → {as_text(call.result)}" if call.result is not None else ""
-    error = f" ✗ {call.error}" if call.error else ""
-    arguments = "" if call.arguments in (None, "", {}) else as_text(call.arguments)
-    return f"{call.name}({arguments}){result}{error}"
 
 
 def _readable(value: Json) -> str:

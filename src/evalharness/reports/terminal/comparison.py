@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
 from evalharness.domain.plain_numbers import count
@@ -66,12 +67,12 @@ class ComparisonReport:
         if self._is_brief:
             return
         self._screen.say()
-        reasons = list(_reasons(comparison, in_full=self._is_verbose))
-        for text in reasons:
+        said = list(reasons(comparison, in_full=self._is_verbose))
+        for text in said:
             self._screen.entry([], text)
         if comparison.settle:
-            self.line("settle", say(comparison.settle))
-        if reasons or comparison.settle:
+            self.line("decide", say(comparison.settle))
+        if said or comparison.settle:
             self._screen.say()
         self._runs(comparison)
         self._cases(comparison)
@@ -100,7 +101,7 @@ class ComparisonReport:
             name, *others = rows[0]
             rows = [[f"{name} and {len(rows) - 1:,} more", *others]]
         now = comparison.new
-        rows.append([now.run_name, now.variant, now.source or _shape(comparison, now)])
+        rows.append([now.run_name, now.variant, _from_here(now.source) or _shape(comparison, now)])
         widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
         for number, (name, variant, rest) in enumerate(rows):
             label = "now" if number == len(rows) - 1 else "" if number else "before"
@@ -184,15 +185,15 @@ class ComparisonReport:
 
 def headline(comparison: Comparison, *, with_p: bool = True) -> list[str]:
     """`90 % → 74 %`, `−16 points (95 % CI −28 to −4)`, `p = 0.001`: of the figure that the verdict rests on."""
-    found = _decisive(comparison)
+    found = deciding_figure(comparison)
     label = [] if found.metric == "pass_rate" else [figure_label(found.metric)]
     return [*label, *numbers(found, comparison, with_p=with_p)]
 
 
 def baseline_line(comparison: Comparison) -> str:
     """What a run's own report says of it: `REGRESSION   90 % → 74 %   −16 points (95 % CI −28 to −4)   baseline B`."""
-    found = _decisive(comparison)
-    parts = [comparison.verdict, *headline(comparison, with_p=False), comparison.against]
+    found = deciding_figure(comparison)
+    parts = [comparison.verdict, *headline(comparison, with_p=False), _from_here(comparison.against)]
     if comparison.verdict == "INCONCLUSIVE":
         parts.append(smallest_loss(found) if _says_what_shows(comparison) else say(found.why))
     elif comparison.verdict == "NO REGRESSION":
@@ -203,7 +204,7 @@ def baseline_line(comparison: Comparison) -> str:
 
 def baseline_basis(comparison: Comparison) -> str:
     """What that line rests on, for those who ask; where it is of critical cases, what became of all."""
-    found = _decisive(comparison)
+    found = deciding_figure(comparison)
     settle = f"; to settle it: {say(comparison.settle)}" if comparison.settle else ""
     if found.metric != "critical":
         method = method_text(found, comparison, is_shown=_says_what_shows(comparison))
@@ -217,13 +218,13 @@ def baseline_basis(comparison: Comparison) -> str:
 
 def _says_what_shows(comparison: Comparison) -> bool:
     """Whether the line of a run's own report says which loss could be seen."""
-    found = _decisive(comparison)
+    found = deciding_figure(comparison)
     return comparison.verdict == "INCONCLUSIVE" and found.metric != "critical" and not found.incomparable
 
 
-def _reasons(comparison: Comparison, *, in_full: bool) -> Iterator[str]:
+def reasons(comparison: Comparison, *, in_full: bool) -> Iterator[str]:
     """What the numbers of the first line do not say by themselves."""
-    found, why = _decisive(comparison), comparison.why
+    found, why = deciding_figure(comparison), comparison.why
     if why.code == "comparison.no_regression" and why.params.get("accepted") is None and not in_full:
         yield _ruled_out(found, comparison)
     elif in_full or why.code not in SAID_BY_THE_NUMBERS:
@@ -248,7 +249,7 @@ def _all_figures(comparison: Comparison) -> Iterator[tuple[str, Difference]]:
 
 def _unusual_figures(comparison: Comparison) -> Iterator[tuple[str, Difference]]:
     """Beside the one that decided: what a gate would stop at, what is clearly worse; always the pass rate."""
-    decisive, rate = _decisive(comparison), comparison.differences["pass_rate"]
+    decisive, rate = deciding_figure(comparison), comparison.differences["pass_rate"]
     for label, found in _all_figures(comparison):
         is_bad = found.verdict != "NO REGRESSION" if found.gated else found.verdict == "REGRESSION"
         repeats = found.metric == "score" and (found.ends, found.value) == (rate.ends, rate.value)
@@ -322,8 +323,13 @@ def _run_cells(comparison: Comparison, run: ComparedRun) -> list[str]:
     """Its name, its target, and where it comes from; its size only where that differs."""
     shapes = [_shape(comparison, each) for each in (run, comparison.new)]
     several = len(comparison.before) > 1 or shapes[0] == shapes[1]
-    rest = [part for part in (run.source, "" if several else shapes[0]) if part]
+    rest = [part for part in (_from_here(run.source), "" if several else shapes[0]) if part]
     return [run.run_name, run.variant, ", ".join(rest)]
+
+
+def _from_here(source: str) -> str:
+    """A file below the current folder by its path from there, as its reader typed it."""
+    return source.removeprefix(f"{Path.cwd()}/")
 
 
 def _shape(comparison: Comparison, run: ComparedRun) -> str:
@@ -335,7 +341,7 @@ def _shape(comparison: Comparison, run: ComparedRun) -> str:
     return f"{count(cases, 'case')}, {count(trials, 'trial')}"
 
 
-def _decisive(comparison: Comparison) -> Difference:
+def deciding_figure(comparison: Comparison) -> Difference:
     """The difference that the verdict rests on; of several, that of the critical cases, else the pass rate's."""
     named = comparison.decisive
     if not named or (named[0] != "critical" and "pass_rate" in named):  # older reports do not say

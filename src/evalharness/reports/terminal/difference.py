@@ -8,7 +8,7 @@ from __future__ import annotations
 from evalharness.domain.comparison import Comparison, Difference
 from evalharness.domain.plain_numbers import LARGEST_RATIO, change, count, digits
 from evalharness.reports.wording import duration, money
-from evalharness.reports.words.comparisons import size_of
+from evalharness.reports.words.comparisons import WHY_A_RANGE, drops_between, size_of
 from evalharness.stats.thresholds import SAME
 
 MINUS = "−"
@@ -16,8 +16,6 @@ LEAST_P = 1e-4
 CLEAR_P = 0.0095
 """Below this, one digit says enough."""
 MOST_DECIMALS = 6
-ENOUGH_SINGLE_TRIALS = 50
-"""Cases of one trial each from which on the drop that is named is found as often as promised."""
 
 
 def numbers(found: Difference, comparison: Comparison, *, with_p: bool = True) -> list[str]:
@@ -82,9 +80,20 @@ def decided_by(found: Difference, comparison: Comparison) -> str:
     return ""
 
 
-def _interval_of_these(found: Difference, alpha: float) -> str:
+def shown_interval(found: Difference) -> tuple[float, float] | None:
+    """The one that is printed beside a difference."""
+    if _shows_these_cases(found):
+        return found.these_cases
+    return None if found.low is None or found.high is None else (found.low, found.high)
+
+
+def _shows_these_cases(found: Difference) -> bool:
     """Beside a loss that the test of these cases found, where the interval for others like them includes 0."""
-    if found.these_cases is None or found.verdict != "REGRESSION" or found.high is None or found.high < 0:
+    return found.verdict == "REGRESSION" and found.high is not None and found.high >= 0 and bool(found.these_cases)
+
+
+def _interval_of_these(found: Difference, alpha: float) -> str:
+    if found.these_cases is None or not _shows_these_cases(found):
         return ""
     low, high = found.these_cases
     decimals = max(_needed(end, digits((high - low) / 2)) for end in (low, high))
@@ -140,8 +149,7 @@ def smallest_loss(found: Difference) -> str:
     """The smallest loss that can be seen; where there is none, why, and what would help."""
     loss = "rise" if found.unit == "ratio" else "drop"
     if found.detectable is not None:
-        about = "about " if _is_rough(found) else ""
-        return f"smallest {loss} this could detect: {about}{size_of(found.detectable, found.unit)}"
+        return f"smallest {loss} this could detect: {_detectable(found, found.detectable)}"
     none = f"no {loss} can be detected"
     if not found.n_cases:
         return f"{none}: no case has a {found.metric} in both runs"
@@ -159,10 +167,12 @@ def smallest_loss(found: Difference) -> str:
     return f"{none}: too few {units} that could get worse, more {more} would help"
 
 
-def _is_rough(found: Difference) -> bool:
-    """Single trials of few cases hardly tell chance from cases that differ, and so which drop would be found."""
-    is_single = found.n_trials_old == found.n_trials_new == found.n_cases
-    return is_single and found.n_cases < ENOUGH_SINGLE_TRIALS and found.metric in ("pass_rate", "critical")
+def _detectable(found: Difference, most: float) -> str:
+    """One size, or a range and why it is one; nothing larger can be lost than what passed before."""
+    if found.detectable_from is None or not found.detectable_unknown:
+        return size_of(most, found.unit)
+    all_fail = " (every trial failing)" if most >= found.ends[0] - SAME else ""
+    return f"{drops_between(found.detectable_from, most)}{all_fail}, since {WHY_A_RANGE[found.detectable_unknown]}"
 
 
 def p_text(value: float | None) -> str:

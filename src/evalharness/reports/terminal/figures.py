@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evalharness.domain.case import DIFFICULTIES, observation
 from evalharness.domain.case_result import CaseResult
-from evalharness.domain.measurement import Measurement
+from evalharness.domain.measurement import RETRIEVAL_FIGURES, Measurement
 from evalharness.domain.plain_numbers import count, digits, percent
 from evalharness.domain.report import Group, Report, TrialCounts
 from evalharness.reports.terminal.sequential import outcome_of
@@ -25,6 +25,9 @@ FEW_CASES = 30
 """Below this number of cases, an interval that reaches further to a side than `WIDE` is explained by them."""
 
 
+BRIEF_RETRIEVAL = ("recall", "mrr", "ndcg")
+
+
 class FigureLine(NamedTuple):
     """`small` is less important than the text: it is dimmed, and follows on a line of its own where room is short."""
 
@@ -39,6 +42,7 @@ def figures(report: Report, *, verbose: bool = False) -> Iterator[FigureLine]:
     if verbose:
         yield FigureLine("trials", states_text(report.summary.trials))
     yield from _score(report, verbose=verbose)
+    yield from _retrieval(report, verbose=verbose)
     yield from _first_answers(report, verbose=verbose)
     yield from _tries(report) if verbose else _all_of_k(report)
     if report.sequential is not None:
@@ -127,6 +131,24 @@ def _score(report: Report, *, verbose: bool) -> Iterator[FigureLine]:
     yield FigureLine("score", text, f"({', '.join(basis)})" if verbose else "")
 
 
+def _retrieval(report: Report, *, verbose: bool) -> Iterator[FigureLine]:
+    """The three that say most; with `verbose`, all of them."""
+    known = {name: report.measurements[name] for name in RETRIEVAL_FIGURES if name in report.measurements}
+    if not known:
+        return
+    texts = {name: f"{RETRIEVAL_FIGURES[name]} {_with_ends(found)}" for name, found in known.items()}
+    yield FigureLine("retrieval", "   ".join(texts[name] for name in BRIEF_RETRIEVAL if name in texts))
+    if verbose:
+        basis = ["mean over cases", *_by_weight(report), _basis(next(iter(known.values())))]
+        others = "   ".join(text for name, text in texts.items() if name not in BRIEF_RETRIEVAL)
+        yield FigureLine("", others, f"({', '.join(basis)})")
+
+
+def _with_ends(found: Measurement) -> str:
+    """That of a run that may stop early has no interval."""
+    return _mean_score(found) if found.low is None else f"{_mean_score(found)} {_ends(found)}"
+
+
 def _is_partial(score: float | None) -> bool:
     return score is not None and score < 1 - SAME
 
@@ -213,7 +235,7 @@ def _errors(report: Report) -> Iterator[FigureLine]:
         return
     trials = f"{count(bounds.trials, 'trial')} could not be judged"
     if "pass_rate" not in report.measurements:
-        yield FigureLine("errors", f"{trials}, so the pass rate may be anything")
+        yield FigureLine("errors", f"{trials}: the pass rate is unknown")
         return
     low, high = percent(bounds.pass_rate_if_failed), percent(bounds.pass_rate_if_passed)
     each = "it" if bounds.trials == 1 else "all"

@@ -22,6 +22,8 @@ ERASE = "\r\x1b[2K"
 REDRAW_S = 0.1
 FAILURES_AFTER_S = 1.0
 LEAST_BAR = 8
+LEFT_FREE = 4
+"""Columns at the end: a terminal writes `^C` there at each press, and what wraps would not be erased."""
 SHOWN = {"passed": "passed", "failed": "failed", "error": "errors", "skipped": "skipped", "awaiting": "awaiting"}
 
 
@@ -117,7 +119,7 @@ class LiveProgress:
     def _line(self, run: Run) -> Text:
         planned, done = run.planned_trials, self._before + self._states.total()
         begin, end = f"{done:,}/{planned:,}", Text("  ").join(Text(text, style) for text, style in self._parts(planned))
-        width = self._screen.console.width - 1
+        width = self._screen.console.width - LEFT_FREE
         bar = width - len(begin) - 4 - end.cell_len
         filled = bar * min(done, planned) // planned if planned else bar
         drawn = Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), "  ")

@@ -1,21 +1,25 @@
-"""Several runs of one suite side by side: cases down, variants across, and the pass rate of each on top."""
+"""Several runs of one suite side by side: cases down, variants across, and the figures of each on top."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.report import Failure
+from evalharness.domain.prompt import JOINED
+from evalharness.domain.report import Failure, Report
 from evalharness.domain.reported_run import ReportedRun, Verbosity
 from evalharness.reports.terminal.case_lines import FIRST_CASES, counted, mark_of, not_clean
 from evalharness.reports.terminal.figures import rate_text
 from evalharness.reports.terminal.screen import MARKS, Part, Screen, padded
+from evalharness.reports.wording import money
 
 NARROWEST, WIDEST = 14, 30
 WIDEST_ID = 24
 GAP = "   "
-RATE = "pass rate"
+RATE, COST = "pass rate", "cost"
+LONGEST_NAME = 300
 
 
 class Matrix:
@@ -35,7 +39,9 @@ class Matrix:
         widest = max((self._screen.width_of(case_id) for case_id in (*shown, RATE)), default=0)
         ids = min(widest, WIDEST_ID)
         room = self._screen.console.width - ids
-        fitting = max(1, min(len(self._runs), room // (NARROWEST + len(GAP))))
+        most = max(1, min(len(self._runs), room // (NARROWEST + len(GAP))))
+        bands = math.ceil(len(self._runs) / most)
+        fitting = math.ceil(len(self._runs) / bands)  # bands of one size, rather than a last one of a single column
         wide = max(NARROWEST, min(WIDEST, room // fitting - len(GAP)))
         for first in range(0, len(self._runs), fitting):
             if first:
@@ -59,9 +65,12 @@ class Matrix:
         return sorted(bad, key=lambda case_id: all(case_id in found for found in self._failures))
 
     def _band(self, places: Sequence[int], cases: Sequence[str], ids: int, wide: int) -> None:
-        heads = [self._name(place, wide) for place in places]
-        self._row("", [[(head, "bold")] for head in heads], ids, wide)
+        heads = [self._head(place, wide) for place in places]
+        for line in range(max(map(len, heads))):
+            self._row("", [[(head[line] if line < len(head) else "", "bold")] for head in heads], ids, wide)
         self._row(RATE, [[self._rate(place)] for place in places], ids, wide)
+        if any(each.report.cost_usd is not None for each in self._runs):
+            self._row(COST, [[plain_cost(self._runs[place].report) or "–"] for place in places], ids, wide)
         for case_id in cases:
             self._row(case_id, [self._cell(place, case_id, wide) for place in places], ids, wide)
 
@@ -72,10 +81,17 @@ class Matrix:
             line += [GAP, *cell, " " * (wide - used)]
         self._screen.say(*line, GAP, *cells[-1])
 
-    def _name(self, place: int, wide: int) -> str:
-        """Names of variants begin alike and end differently more often than the other way round."""
+    def _head(self, place: int, wide: int) -> list[str]:
+        """The variant's name. Where it is too long, its prompt and its target have a line each."""
         run, report = self._runs[place].run, self._runs[place].report
-        name = self._screen.one_line(report.metadata.variant or (run.target.label if run else ""))
+        name = self._screen.one_line(report.metadata.variant or (run.target.label if run else ""), LONGEST_NAME)
+        prompt = report.metadata.environment.get("prompt")
+        if self._screen.width_of(name) > wide and prompt and name.startswith(f"{prompt}{JOINED}"):
+            return [self._fitted(str(prompt), wide), self._fitted(name.removeprefix(f"{prompt}{JOINED}"), wide)]
+        return [self._fitted(name, wide)]
+
+    def _fitted(self, name: str, wide: int) -> str:
+        """Names of variants begin alike and end differently more often than the other way round."""
         while self._screen.width_of(name) > wide:
             name = f"…{name[2:]}"
         return name
@@ -91,9 +107,14 @@ class Matrix:
         if failure is None:
             found = self._results[place].get(case_id)
             share = f" {found.passed}/{found.trials}" if found and trials > 1 else ""
-            return [MARKS[found.state], share or f" {found.state}"] if found else [("not asked", "dim")]
+            return [MARKS[found.state], share or f" {found.state}"] if found else [("not run", "dim")]
         text = " ".join(part for part in (counted(failure) if trials > 1 else "", _answer(failure)) if part)
         return [MARKS[mark_of(failure)], f" {self._screen.cut(text, wide - 2)}"]
+
+
+def plain_cost(report: Report) -> str:
+    """What the answers cost; empty where that is not known."""
+    return "" if report.cost_usd is None else money(report.cost_usd)
 
 
 def _answer(failure: Failure) -> str:

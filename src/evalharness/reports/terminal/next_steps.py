@@ -34,24 +34,30 @@ class NextStep(NamedTuple):
     command: str
 
 
-def next_steps(run: Run, report: Report, command: str, store: str | None = None) -> list[NextStep]:
-    """`command` is how the user calls the harness; `store` the one that was named, if any."""
+def next_steps(
+    run: Run, report: Report, command: str, store: str | None = None, *, is_shown: bool = False
+) -> list[NextStep]:
+    """`command` is how the user calls the harness; `store` the one that was named, if any.
+
+    Where the run `is_shown` already, showing it is no next step, but showing one of its cases is.
+    """
     if store == IN_MEMORY:
         return [NextStep("note", "nothing was stored (--store :memory:); run without it to look at the answers")]
-    return list(_Steps(run, report, command, naming(store)).all())[:MOST_STEPS]
+    return list(_Steps(run, report, command, naming(store), is_shown=is_shown).all())[:MOST_STEPS]
 
 
 class _Steps:
-    def __init__(self, run: Run, report: Report, command: str, named: str) -> None:
+    def __init__(self, run: Run, report: Report, command: str, named: str, *, is_shown: bool) -> None:
         self._run, self._report = run, report
         self._command, self._named = command, named
+        self._is_shown = is_shown
 
     def all(self) -> Iterator[NextStep]:
         report, run = self._report, self._run
         cap = _larger_cap(run, report)
         if report.verdict == "INTERRUPTED" or report.summary.trials.pending:
             if report.verdict == "FAILED":  # it stopped at a failure, which is what to look at
-                yield self._look()
+                yield from self._look()
             yield self._resume(cap)
             if run.regrade_of:
                 yield self._regrade(cap)
@@ -59,7 +65,7 @@ class _Steps:
         if cap:  # then grades are outstanding
             yield self._regrade(cap) if run.regrade_of else self._resume(cap)
             return
-        yield self._look()
+        yield from self._look()
         yield from self._repair()
 
     def _repair(self) -> Iterator[NextStep]:
@@ -88,13 +94,14 @@ class _Steps:
             return self._rerun("")  # a sequential run that was decided is not continued
         return self._resume("")
 
-    def _look(self) -> NextStep:
+    def _look(self) -> Iterator[NextStep]:
         first = self._broken() or next(iter(self._report.failures), None)
         case = f" {shlex.quote(first.eval_id)}" if first else ""
-        return NextStep("look", f"{self._command} show {shlex.quote(self._run.name)}{case}{self._named}")
+        if case or not self._is_shown:
+            yield NextStep("look", f"{self._command} show {shlex.quote(self._run.name)}{case}{self._named}")
 
     def _resume(self, cap: str) -> NextStep:
-        name = shlex.quote(self._run.regrade_of or self._run.name)
+        name = shlex.quote(self._run.regraded_run or self._run.name)
         return NextStep("resume", f"{self._command} resume {name}{cap}{self._named}")
 
     def _regrade(self, cap: str, label: str = "regrade") -> NextStep:
@@ -103,7 +110,7 @@ class _Steps:
         if label == "grade" and not judge and not names_judges(run):
             judge = ANY_JUDGE
         judged_by = f" --judge-model {shlex.quote(judge)}" if judge else ""
-        name = shlex.quote(run.regrade_of or run.name)
+        name = shlex.quote(run.regraded_run or run.name)
         return NextStep(label, f"{self._command} regrade {name}{judged_by}{cap}{self._named}")
 
     def _rerun(self, flag: str) -> NextStep:
@@ -113,7 +120,10 @@ class _Steps:
         for name, value in (
             ("--format", origin.format_name),
             ("--target", origin.target),
-            ("--repeat", str(origin.trials or "")),
+            ("--repeat", _written(origin.trials)),
+            ("--timeout", _written(origin.timeout_s)),
+            ("--seed", _written(origin.seed)),
+            ("--fail-under", _written(origin.fail_under)),
             ("--baseline", origin.baseline),
             ("--judge-model", options.judge_model),
             ("--sandbox", "" if options.sandbox == _DEFAULT_SANDBOX else options.sandbox),
@@ -122,6 +132,11 @@ class _Steps:
         words += [word for pair in origin.variables.items() for word in ("--var", "=".join(pair))]
         words += [flag] if flag else []
         return NextStep("rerun", f"{self._command} {shlex.join(words)}{self._named}")
+
+
+def _written(number: float | None) -> str:
+    """In full; empty for None."""
+    return "" if number is None else f"{number:.15g}"
 
 
 def _suite_from_here(run: Run) -> str:

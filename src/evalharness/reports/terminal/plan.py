@@ -9,6 +9,7 @@ from evalharness.domain.reported_run import Verbosity
 from evalharness.domain.trial_plan import PlanRow, TrialPlan
 from evalharness.reports.terminal.screen import Part, Screen
 from evalharness.reports.wording import duration, money
+from evalharness.reports.words.comparisons import WHY_A_RANGE, drops_between
 from evalharness.reports.words.say import say
 
 
@@ -34,6 +35,9 @@ class PlanReport:
         self._screen.say()
         test = f"(one-sided, paired, α {plan.alpha:g}, power {plan.power:g})"
         self._screen.line("asked", _asked(plan), test if self._is_verbose else "")
+        if plan.detectable_unknown and plan.is_possible:
+            why = WHY_A_RANGE[plan.detectable_unknown]
+            self._screen.line("ranges", f"{why}; what to do is based on the upper ends")
         self._screen.line("based on", _basis(plan), _variances(plan) if self._is_verbose else "")
         for note in plan.notes:
             self._screen.line("note", say(note))
@@ -65,7 +69,7 @@ def plan_advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
         text = f"{count(best.trials, 'trial')} of {each}, in the baseline and in every run after it, {show} a drop"
         yield "do this", f"{text} of {effect} on {these}: {_price(best)}"
     elif plan.is_chosen or best.detectable is None:
-        yield "do this", f"add {plan.unit}s: {_shown_by(best, plan, these)}; {_needed(best, plan)} show one of {effect}"
+        yield "do this", f"add {plan.unit}s: {_shown_by(best, these)}; {_needed(best, plan)} show one of {effect}"
     else:
         text = f"{best.trials:,} trials per case would be needed to show a drop of {effect} on {these}"
         yield "do this", f"add {plan.unit}s: {text}; {_needed(now, plan)} show it too"
@@ -75,12 +79,16 @@ def plan_advice(plan: TrialPlan) -> Iterator[tuple[str, str]]:
     yield from _more_trials(plan)
 
 
-def _shown_by(row: PlanRow, plan: TrialPlan, these: str) -> str:
+def _shown_by(row: PlanRow, these: str) -> str:
     each, one = f"{count(row.trials, 'trial')} of each", row.trials == 1
     if row.detectable is None:
         on = f"with {each}, on {these}"
+        if row.detectable_from is not None:
+            least = points(row.detectable_from)
+            return f"{on} no drop below {least} can be detected with this power, and perhaps none at all"
         return f"{on} no drop can be detected with this power, not even if every trial failed"
-    return f"{each} {'shows' if one else 'show'} drops of {_smallest_drop(row, plan)} or more on {these}"
+    perhaps = "" if row.detectable_from is None else f" (perhaps even of {points(row.detectable_from)})"
+    return f"{each} {'shows' if one else 'show'} drops of {points(row.detectable)} or more{perhaps} on {these}"
 
 
 def _more_trials(plan: TrialPlan) -> Iterator[tuple[str, str]]:
@@ -133,18 +141,17 @@ def _variances(plan: TrialPlan) -> str:
 
 def _cells(row: PlanRow, plan: TrialPlan) -> list[Part]:
     mark = "bold" if row.trials == plan.recommended.trials else ""
-    cells = [f"{row.trials:,}", _smallest_drop(row, plan), f"{row.cases_needed:,}", f"{row.run_trials:,}"]
+    cells = [f"{row.trials:,}", _smallest_drop(row), f"{row.cases_needed:,}", f"{row.run_trials:,}"]
     cells += [money(row.cost_usd)] if row.cost_usd is not None else []
     cells += [duration(row.duration_s)] if row.duration_s is not None else []
     return [(cell, mark) for cell in cells]
 
 
-def _smallest_drop(row: PlanRow, plan: TrialPlan) -> str:
-    """About that: one trial of each case hardly tells chance from cases that differ, and so which drop is found."""
+def _smallest_drop(row: PlanRow) -> str:
     if row.detectable is None:
-        return "none"
-    is_rough = plan.spread.basis == "bound" and plan.run_trials == 1
-    return f"{'about ' if is_rough else ''}{points(row.detectable)}"
+        return "none" if row.detectable_from is None else f"{points(row.detectable_from)} or more, or none"
+    least = row.detectable if row.detectable_from is None else row.detectable_from
+    return drops_between(least, row.detectable)
 
 
 def _needed(row: PlanRow, plan: TrialPlan) -> str:

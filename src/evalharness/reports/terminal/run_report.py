@@ -14,7 +14,7 @@ from evalharness.reports.terminal.case_findings import advice, flaky, items, qua
 from evalharness.reports.terminal.case_lines import CaseLines, listed_first
 from evalharness.reports.terminal.figures import figures
 from evalharness.reports.terminal.gate import GateReport
-from evalharness.reports.terminal.matrix import Matrix
+from evalharness.reports.terminal.matrix import Matrix, plain_cost
 from evalharness.reports.terminal.next_steps import NextStep, next_steps
 from evalharness.reports.terminal.screen import Part, Screen, screen_on
 from evalharness.reports.terminal.verdict import FIGURES_WIDTH, header, show_verdict
@@ -41,6 +41,7 @@ class _Writer:
         self._screen = screen
         self._store = presentation.store
         self._with_next_step = presentation.with_next_step
+        self._is_shown = presentation.is_shown
         self._is_announced = not presentation.with_header
         self._verbosity = presentation.verbosity
 
@@ -62,7 +63,7 @@ class _Writer:
 
     def _run(self, each: ReportedRun, *, with_header: bool = True) -> None:
         if with_header and each.run is not None:
-            self._screen.say(*header(each.run))
+            self._screen.entry([], *header(each.run))
         self._screen.say()
         if CaseLines(self._screen, each, self._verbosity).show():
             self._screen.say()
@@ -95,8 +96,9 @@ class _Writer:
     def _beside_the_rate(self, each: ReportedRun) -> None:
         """What one variant has to say that no column shows."""
         report = each.report
-        lines = [line for line in figures(report) if not line.label.startswith("pass")]
-        is_said = (report.gate, report.comparison, report.not_compared, report.notes, report.selftest)
+        shown = ("cost", plain_cost(report))
+        lines = [line for line in figures(report) if not line.label.startswith("pass") and line[:2] != shown]
+        is_said = (report.gate, report.comparison, report.not_compared, report.notes, [*selftested(report)])
         if lines or any(is_said):
             self._screen.say((report.metadata.variant, "bold"))
             for line in lines:
@@ -112,7 +114,7 @@ class _Writer:
         if self._with_next_step and chosen.run is not None:
             listed = tuple(sorted(chosen.report.failures, key=listed_first))
             report = chosen.report.model_copy(update={"failures": listed})  # the first one is looked at
-            steps = next_steps(chosen.run, report, self._screen.command, self._store)
+            steps = next_steps(chosen.run, report, self._screen.command, self._store, is_shown=self._is_shown)
         words = [*(label for label, _ in steps), *(each.report.verdict for each in runs)]
         room = max(map(len, words)) + 3
         for each in runs:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.reports.wording import harmless, one_line
+from evalharness.reports.wording import clean, one_line
 
 Part: TypeAlias = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -45,8 +45,7 @@ class Screen:
         self._redact = redact
 
     def clean(self, text: str) -> str:
-        """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
-        return self._redact(harmless(self._redact(text)))
+        return clean(text, self._redact)
 
     def one_line(self, text: str, limit: int = 160) -> str:
         return one_line(self.clean(text), limit)

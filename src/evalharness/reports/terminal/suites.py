@@ -30,7 +30,9 @@ class SuitesReport:
 
 def _cells(suite: ListedSuite) -> list[str]:
     cases, trials = suite.cases, suite.trials or 1
+    variants = suite.variants or 1
     size = "" if cases is None else count(cases, "case") + (f" × {count(trials, 'trial')}" if trials > 1 else "")
+    size += f" × {count(variants, 'variant')}" if variants > 1 else ""
     place = suite.where if not suite.file else suite.file + (" (registered)" if suite.where == "registered" else "")
     about = (suite.target, one_line(suite.description, LONGEST_DESCRIPTION))
     return [suite.suite, size, place, " · ".join(part for part in about if part)]

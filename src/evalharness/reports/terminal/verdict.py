@@ -12,6 +12,12 @@ from evalharness.reports.words.say import say
 COLOURS = {"PASSED": "green", "FAILED": "red", "INVALID": "magenta"} | dict.fromkeys(
     ("INCONCLUSIVE", "UNDECIDED", "INTERRUPTED"), "yellow"
 )
+STATES = {"PASSED": "passed", "FAILED": "failed", "INVALID": "error"} | {
+    "REGRESSION": "failed",
+    "NO REGRESSION": "passed",
+    "IMPROVEMENT": "passed",
+}
+"""Which mark a verdict has; the others have that of a grade that is outstanding."""
 FIGURES_WIDTH = 12
 """Columns of the labels before the figures of a run."""
 CASES_FAILED = "run.cases_failed"
@@ -20,7 +26,7 @@ CASES_FAILED = "run.cases_failed"
 
 def header(run: Run) -> list[Part]:
     """`capitals · agent.py:answer · 3 cases × 4 trials`."""
-    again = f"regrade of {run.regrade_of} · " if run.regrade_of else ""
+    again = f"regrade of {run.regraded_run} · " if run.regrade_of else ""
     cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
     return [(run.suite.name, "bold"), f" · {run.variant or run.target.label} · {again}{cases} × {trials}"]
 
@@ -48,13 +54,14 @@ def flaky_passes(report: Report) -> list[Failure]:
 
 
 def counts_text(report: Report) -> str:
-    """`2 failed (1 flaky), 1 passed`."""
+    """`2 failed (1 flaky), 1 passed`; `1 failed so far, 20 pending` where a pending case has a failed trial."""
     summary: RunSummary = report.summary
-    failed = sum(failure.state == "failed" and is_flaky(failure) for failure in report.failures)
+    flaky = sum(failure.state == "failed" and is_flaky(failure) for failure in report.failures)
+    so_far = sum(failure.state == "pending" and "failed" in failure.details for failure in report.failures)
     errors = [count(summary.errors, "error")] if summary.errors else []
     others = [(summary.skipped, "skipped"), (summary.awaiting, "awaiting"), (summary.pending, "pending")]
     parts = [
-        *_number(summary.failed, "failed", failed),
+        *_number(summary.failed + so_far, "failed so far" if so_far else "failed", flaky),
         *errors,
         *(text for number, state in others for text in _number(number, state)),
         *_number(summary.passed, "passed", len(flaky_passes(report))),

@@ -12,6 +12,7 @@ from typing import Any
 from evalharness.domain.grade import other_grading
 from evalharness.domain.plain_numbers import chance, chances, change, count, digits, percent, points
 from evalharness.reports.wording import Words, listed
+from evalharness.stats.drop_range import Unknown
 from evalharness.stats.thresholds import SAME
 
 _OF_CASES = {"score": "scores", "latency": "times", "cost": "costs"}
@@ -23,8 +24,21 @@ def figure_label(metric: str) -> str:
     return "critical cases" if metric == "critical" else metric.replace("_", " ")
 
 
+WHY_A_RANGE: dict[Unknown, str] = {
+    "spread": "one trial per case does not show how much the cases differ",
+    "rate": "so few trials do not show the pass rate well enough",
+}
+"""Why the smallest drop that could be detected is not one number."""
+
+
 def size_of(loss: float, unit: str) -> str:
     return percent(loss) if unit == "ratio" else points(loss)
+
+
+def drops_between(low: float, high: float) -> str:
+    """`between 20 and 34 points`; one number where both ends read the same."""
+    least, most = points(low), points(high)
+    return most if least == most else f"between {least.split()[0]} and {most}"
 
 
 def moved(

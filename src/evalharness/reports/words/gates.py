@@ -242,6 +242,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "it needs {needed} trials per case, but there are {trials}; run with --repeat {needed}"
         ),
         "measure.nothing_judged": "no trial was judged",
+        "measure.nothing_retrieved": "no case with a retrieval grader was judged",
         "measure.nothing_scored": "nothing was scored",
     }
 )

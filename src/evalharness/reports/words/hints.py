@@ -15,6 +15,11 @@ def _give_variables(names: Sequence[str]) -> str:
     return f"give {flags}, set the environment variable, or write \\{{{{ for literal braces"
 
 
+def _give_case_variables(names: Sequence[str]) -> str:
+    flags = " ".join(f"--var {name}=…" for name in names)
+    return f"add {', '.join(names)} to the case's `vars`, give {flags}, or write \\{{{{ for literal braces"
+
+
 def _import_table(file: str) -> str:
     words = f"eval-harness import {shlex.quote(file)} --map input=COLUMN --map expected=COLUMN -o suite.yaml"
     return f"make it a suite with: {words}"
@@ -34,6 +39,9 @@ def _about_run(template: str) -> Words:
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "hint.give_variables": _give_variables,
+        "hint.give_case_variables": _give_case_variables,
+        "hint.add_notify": "add one, or set EVALHARNESS_NOTIFY",
+        "hint.run_phase": lambda file: f"run it with: eval-harness phase {shlex.quote(file)}",
         "hint.stack_trace": "run with --debug for the stack trace",
         "hint.prune_store": "remove old runs: eval-harness store prune",
         "hint.ended_by_target": (
@@ -62,7 +70,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "leave {metric} out of the compared metrics (compare, regressions: --metric), or let the target report it"
         ),
         "hint.more_trials": "give --repeat {trials}, or set trials: {trials} in the suite",
-        "hint.compare_stored": ("compare stored runs, or reports written with --json or `baseline RUN -o FILE.json`"),
+        "hint.compare_stored": "compare stored runs, or reports written with --json or `report RUN -o FILE.json`",
         "hint.new_baseline": _about_run(
             "set a new baseline from a run of the current suite: eval-harness baseline {run} "
             "(if there is none, run it with --baseline none first)"
@@ -70,14 +78,13 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.judge_the_rest": "fix the errors and `resume` the run, or grade what is pending",
         "hint.write_again": "write it with this version: eval-harness run … --json, or -o report.json",
         "hint.larger_effect": "ask for a larger --effect",
-        "hint.write_baseline_file": "write one: eval-harness baseline RUN -o FILE.json",
         "hint.one_report": "write a report of one run: eval-harness show RUN --json",
         "hint.results_beside": (
-            "use the results next to it (RUN.json), or a report: eval-harness baseline RUN -o FILE.json"
+            "use the results next to it (RUN.json), or a report: eval-harness report RUN -o FILE.json"
         ),
-        "hint.write_report": "write one: eval-harness show RUN --json > report.json",
+        "hint.write_report": "write one: eval-harness report RUN -o FILE.json",
         "hint.verifiable": (
-            "a report must be JSON, a table JSON or CSV; write a report: eval-harness show RUN --json > report.json"
+            "a report must be JSON, a table JSON or CSV; write a report: eval-harness report RUN -o FILE.json"
         ),
         "hint.import_table": _import_table,
         "hint.map_input": "add --map input=COLUMN",

@@ -33,7 +33,7 @@ def _not_skipped(tried: int, skipped: int) -> str:
 
 
 def _all_in_error(tried: int, skipped: int) -> str:
-    each = "the only trial" if tried == 1 else f"all {tried:,} trials"
+    each = "the only trial" if tried == 1 else "both trials" if tried == 2 else f"all {tried:,} trials"
     return f"{each}{_not_skipped(tried, skipped)} ended in error, so nothing is known about the target"
 
 
@@ -98,7 +98,7 @@ def _on_redacted_text(trials: int, cases: Sequence[str], number: int) -> str:
 
 
 def _left_out(why: str, cases: Sequence[str], number: int) -> str:
-    return f"{count(number, 'case')} left out because {why}: {listed(cases, number)}"
+    return f"{count(number, 'case')} left out ({why}): {listed(cases, number)}"
 
 
 def _unmatched(dataset: str, places: Sequence[str], number: int, has_variants: bool) -> str:
@@ -155,6 +155,8 @@ WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "run.unfinished": lambda pending, planned: f"{pending:,} of {count(planned, 'trial')} not run yet",
         "run.not_finished": "it is not finished",
+        "notify.not_sent": "could not notify {where}: {why}",
+        "notify.nobody": "nobody was notified: the suite {suite} has no `notify:`; add one, or set EVALHARNESS_NOTIFY",
         "run.time_limit": lambda pending: f"the global time limit was reached: {count(pending, 'trial')} not run",
         "run.spend_cap": _spend_cap,
         "run.all_in_error": _all_in_error,
@@ -165,7 +167,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.stopped_after_failures": "stopped after failures",
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} not graded yet",
         "run.no_such_grader": _no_such_grader,
-        "run.judge_not_needed": "{judge} was not asked: no case has a grader that asks a model",
+        "run.judge_not_needed": "{judge} was not run: no case has a grader that asks a model",
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
@@ -197,9 +199,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             f"{count(trials, 'trial')} graded on text that was cut to its beginning and end"
         ),
         "regrade.pending": lambda trials, run: f"{count(trials, 'trial')} of {run} not run yet, so pending here too",
-        "regrade.not_in_suite": lambda suite, cases, number: _left_out(f"{suite} does not have them", cases, number),
-        "regrade.not_asked": lambda run, cases, number: _left_out(f"{run} was not asked them", cases, number),
-        "regrade.question_changed": lambda cases, number: _left_out("their question has changed", cases, number),
+        "regrade.not_in_suite": lambda suite, cases, number: _left_out(f"not in {suite}", cases, number),
+        "regrade.not_asked": lambda run, cases, number: _left_out(f"not in {run}", cases, number),
+        "regrade.question_changed": lambda cases, number: _left_out("another question now", cases, number),
         "artifacts.missing": lambda cases, number: f"cases without an artifact, left out: {listed(cases, number)}",
         "artifacts.unmatched": _unmatched,
         "artifacts.without_variant": lambda places, number, runs: (

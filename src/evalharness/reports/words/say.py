@@ -17,7 +17,7 @@ from evalharness.domain.problem import Problem
 from evalharness.domain.record import Record
 from evalharness.errors import Hint
 from evalharness.reports.wording import Words
-from evalharness.reports.words import comparisons, gates, hints, plans, runs, selftests, verifications
+from evalharness.reports.words import choices, comparisons, gates, hints, phases, plans, runs, selftests, verifications
 from evalharness.values.json_value import Json
 
 
@@ -33,8 +33,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         **gates.WORDS,
         **comparisons.WORDS,
         **plans.WORDS,
+        **phases.WORDS,
         **verifications.WORDS,
         **selftests.WORDS,
+        **choices.WORDS,
         **hints.WORDS,
     }
 )

@@ -57,7 +57,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "how long trials took that were not judged, and the harness's own time next to a reported one (measured_s)"
         ),
         "believed.histories": "the history of cases (failure_count, last_passed)",
-        "believed.later_figures": "figures that an earlier version did not report yet (by_difficulty, difficulty)",
+        "believed.later_figures": (
+            "figures that an earlier version did not report yet (by_difficulty, difficulty) or computed otherwise "
+            "(detectable)"
+        ),
         "believed.lacking": "how many judged trials lack a score or a cost",
         "believed.other_runs": "what other runs say about flaky cases, false alarms of flips, and items",
         "believed.selftest": "what a selftest found about the cases",

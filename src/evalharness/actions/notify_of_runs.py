@@ -1,0 +1,125 @@
+"""Notify of runs and phases: whoever a suite or the settings name is told of the verdict. Nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalharness.contracts.context import Context
+from evalharness.domain.finding import Finding, finding
+from evalharness.domain.notification import Notification, outcome_of
+from evalharness.domain.phase_result import PhaseResult
+from evalharness.domain.report import worst
+from evalharness.domain.reported_run import ReportedRun
+from evalharness.domain.run import Run
+from evalharness.domain.suite import Suite
+from evalharness.errors import UsageError
+from evalharness.reports.notices import Notice
+from evalharness.reports.words.say import say
+from evalharness.settings import Settings
+from evalharness.steps.collect_variables import redactor_for
+from evalharness.steps.report_runs import reported_run
+from evalharness.steps.send_notifications import (
+    LIMIT_S,
+    Message,
+    filled,
+    not_sent,
+    notifications_for,
+    place_of,
+    send_notifications,
+)
+
+
+async def notify_of_runs(
+    context: Context,
+    runs: Sequence[Run],
+    variables: Mapping[str, str],
+    env: Mapping[str, str],
+    limit_s: float = LIMIT_S,
+) -> list[Finding]:
+    """One message to each place for all runs that are told there; returns a warning for each that did not arrive."""
+    context = context.with_environment(env)
+    redact = redactor_for([run.suite for run in runs], {**variables, **env}, context.settings).redact
+    told: list[_Told] = []
+    warnings: list[Finding] = []
+    for run in runs:
+        found, failed = _addresses(run.suite, variables, context.settings)
+        warnings += failed
+        for to in found:
+            _among(told, to, Path(run.root)).runs.append(reported_run(run, context.store))
+    messages = [message for each in told for message in each.messages()]
+    return [*warnings, *await send_notifications(messages, redact, context.settings, limit_s)]
+
+
+async def notify_of_phase(
+    context: Context, result: PhaseResult, root: Path, variables: Mapping[str, str], env: Mapping[str, str]
+) -> list[Finding]:
+    """The same for each eval of a phase, whose file may ask for a notification of its failure, or forbid it."""
+    context = context.with_environment(env)
+    suites = [suite for step in result.steps for suite in step.suites]
+    redact = redactor_for(suites, {**variables, **env}, context.settings).redact
+    messages: list[Message] = []
+    warnings: list[Finding] = []
+    for step in result.steps:
+        if step.step.phase_eval is None or step.exit_code is None or not step.suites:
+            continue
+        suite, code = step.suites[0], step.exit_code
+        asked = step.step.phase_eval.on_failure.notification if outcome_of(code) == "failure" else None
+        if asked is False:
+            continue
+        found, failed = _addresses(suite, variables, context.settings)
+        warnings += failed
+        if asked and not found and not failed:
+            warnings.append(finding("notify.nobody", "warning", suite=suite.name))
+        runs = tuple(reported_run(run, context.store) for run in step.runs)
+        why = say(step.why_not_run)
+        notice = Notice(result.name, step.verdict or "", code, runs, why, result.phase_id)
+        messages += [Message(to, notice, root) for to in found if asked or to.is_due(code)]
+    return [*warnings, *await send_notifications(messages, redact, context.settings)]
+
+
+def _addresses(
+    suite: Suite, variables: Mapping[str, str], settings: Settings
+) -> tuple[list[Notification], list[Finding]]:
+    """Who is to be told of a suite's verdict, and a warning for each who cannot be."""
+    try:
+        written = notifications_for(suite, settings)
+    except UsageError as error:
+        return [], [not_sent("the settings", error.message)]
+    found: list[Notification] = []
+    warnings: list[Finding] = []
+    for each in written:
+        try:
+            found.append(filled(each, suite, variables, settings))
+        except UsageError as error:
+            warnings.append(not_sent(place_of(each), error.message))
+    return found, warnings
+
+
+@dataclass(slots=True)
+class _Told:
+    to: Notification
+    folder: Path
+    runs: list[ReportedRun] = field(default_factory=list)
+
+    def messages(self) -> Iterable[Message]:
+        code = worst([each.report.exit_code for each in self.runs])
+        if not self.to.is_due(code) or (outcome_of(code) == "failure" and all(map(_keeps_quiet, self.runs))):
+            return
+        verdict = next(each.report.verdict for each in self.runs if each.report.exit_code == code)
+        names = dict.fromkeys(each.report.metadata.suite_name for each in self.runs)
+        yield Message(self.to, Notice(", ".join(names), verdict, code, tuple(self.runs)), self.folder)
+
+
+def _among(told: list[_Told], to: Notification, folder: Path) -> _Told:
+    for each in told:
+        if each.to == to and (each.folder == folder or not to.command):
+            return each
+    told.append(_Told(to, folder))
+    return told[-1]
+
+
+def _keeps_quiet(each: ReportedRun) -> bool:
+    reporting = each.run.suite.reporting if each.run else None
+    return reporting is not None and reporting.notify_on_failure is False

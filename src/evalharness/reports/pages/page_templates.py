@@ -1,0 +1,95 @@
+"""The templates of all pages, and the one way texts get into them: cleaned, then escaped.
+
+Every value that a template writes is redacted and freed of control characters before it is escaped. What is already
+HTML (`Markup`) comes from templates and plots alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from evalharness.domain.plain_numbers import count
+from evalharness.reports.pages.case_panel import folded, readable
+from evalharness.reports.pages.case_rows import STATES
+from evalharness.reports.terminal.screen import MARKS
+from evalharness.reports.wording import harmless
+
+SHORT = 40
+"""Characters: short texts come up again and again, names of graders and states among them."""
+Link = Callable[..., str]
+"""The address of something in the same home: `link(case="peru", trial=2)`."""
+
+
+def fragment(**place: object) -> str:
+    """Where a page is one file: its own state is behind the `#`."""
+    return f"#{urlencode({name: str(value) for name, value in place.items()})}"
+
+
+class PageTemplates:
+    """Of one report, with its secrets; `link` says where things are."""
+
+    def __init__(self, redact: Callable[[str], str], link: Link = fragment) -> None:
+        self._redact = redact
+        self._clean_short = lru_cache(maxsize=10_000)(self.clean)
+        self._environment = Environment(
+            loader=FunctionLoader(_source),
+            autoescape=True,
+            undefined=StrictUndefined,
+            finalize=self._clean,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.globals.update(
+            link=link,
+            mark={state: _mark(state, mark) for state, (mark, _) in MARKS.items()},
+            marks={state: mark for state, (mark, _) in MARKS.items()},
+            states=STATES,
+            count=count,
+        )
+        self._environment.filters.update(readable=readable, folded=folded)
+
+    def render(self, template: str, **values: Any) -> str:
+        return self._environment.get_template(template).render(values)
+
+    def clean(self, text: str) -> str:
+        """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
+        return self._redact(harmless(self._redact(text)))
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, str) and not isinstance(value, Markup):
+            return self._clean_short(value) if len(value) <= SHORT else self.clean(value)
+        return value
+
+
+def _mark(state: str, mark: str) -> Markup:
+    return Markup('<span class="mark is-{}" aria-hidden="true">{}</span>').format(state, mark)
+
+
+def _source(name: str) -> str:
+    return page_source(f"templates/{name}")
+
+
+@cache
+def page_source(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def content_policy(script: str, style: str) -> str:
+    """What a page in one file may do: its own script and style, by their hashes, and nothing else."""
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,0 +1,202 @@
+"""What the page of a suite shows: its runs over time, target by target, each case over the runs, what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from evalharness.domain.plain_numbers import count, percent
+from evalharness.domain.reported_run import Presentation
+from evalharness.domain.trend import CaseTrend, TargetTrend, Trend, TrendRun
+from evalharness.reports.pages.plots import StripRun, heat_map_row, sparkline, strip
+from evalharness.reports.terminal.trend_lines import (
+    BASELINE,
+    CHANGE,
+    PARTIAL,
+    always_passed_text,
+    by_trouble,
+    moved_figure,
+    next_commands,
+    notes_of,
+    now_texts,
+    rate_of,
+    runs_text,
+    small_figures,
+    state_of,
+    verdict_of,
+)
+
+MOST_MOMENTS = 40
+"""Runs in the row of a case, the newest ones: each has room for its mark on a phone."""
+MOST_CASES = 100
+FIRST_CASES = 20
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    state: str
+    verdict: str
+    name: str
+    rate: str
+    day: str
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRow:
+    label: str
+    drawn: Markup
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovedCases:
+    """Some cases under one heading; `details` says more of each, where there is more to say."""
+
+    title: str
+    state: str
+    cases: Sequence[tuple[str, str]]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeatRow:
+    id: str
+    drawn: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSection:
+    name: str
+    state: str
+    verdict: str
+    newest: str
+    rate: str
+    before: str
+    strip: Markup
+    legend: Sequence[str]
+    sparks: Sequence[SparkRow]
+    moved: Sequence[MovedCases]
+    cases: Sequence[HeatRow]
+    more_cases: Sequence[HeatRow]
+    unlisted: int
+    always_passed: str
+    map_title: str
+    runs: Sequence[RunRow]
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePage:
+    suite: str
+    about: str
+    targets: Sequence[TargetSection]
+    next_steps: Sequence[str]
+    start: str
+    """The command that makes the first run, for a suite that has none."""
+
+
+def suite_page(trend: Trend, presentation: Presentation) -> SuitePage:
+    steps = next_commands(trend, presentation.command, presentation.store) if trend.targets else []
+    return SuitePage(
+        suite=trend.suite_name,
+        about=runs_text(trend) if trend.targets else "",
+        targets=[target_section(target) for target in trend.targets],
+        next_steps=[command for _, command in steps],
+        start=f"{presentation.command} run SUITE",
+    )
+
+
+def target_section(target: TargetTrend) -> TargetSection:
+    newest = target.runs[-1]
+    rate, before = now_texts(target)
+    troubled = by_trouble(target.cases)
+    rows = [_heat_row(case) for case in troubled[:MOST_CASES]]
+    return TargetSection(
+        name=target.target or "no name",
+        state=state_of(newest),
+        verdict=verdict_of(newest),
+        newest=newest.run_name,
+        rate=rate,
+        before=f", {before}" if before else "",
+        strip=strip("pass rate", [_strip_run(run) for run in target.runs], _day(target.runs[0]), _day(newest)),
+        legend=list(_legend(target.runs)),
+        sparks=list(_sparks(target)),
+        moved=list(_moved(target)),
+        cases=rows[:FIRST_CASES],
+        more_cases=rows[FIRST_CASES:],
+        unlisted=len(troubled) - len(rows),
+        always_passed=always_passed_text(target.cases),
+        map_title="The newest run is on the right."
+        if len(target.runs) <= MOST_MOMENTS
+        else f"The newest {MOST_MOMENTS} runs, the newest on the right.",
+        runs=[_run_row(run) for run in reversed(target.runs)],
+    )
+
+
+def _day(run: TrendRun) -> str:
+    return run.started_at.partition("T")[0]
+
+
+def _strip_run(run: TrendRun) -> StripRun:
+    rate = run.rate
+    return StripRun(
+        label=f"{_day(run)}: {rate_of(run)}",
+        value=rate.value if rate else None,
+        ends=None if rate is None or rate.low is None or rate.high is None else (rate.low, rate.high),
+        gap="" if rate else state_of(run),
+        is_partial=bool(run.left_out),
+        is_baseline=bool(run.baselines),
+        is_change=run.change is not None,
+    )
+
+
+def _legend(runs: Sequence[TrendRun]) -> Iterator[str]:
+    """Of what is marked in the chart."""
+    rate = next((run.pass_rate for run in reversed(runs) if run.pass_rate and run.pass_rate.low is not None), None)
+    if rate:
+        yield f"bars: {rate.level * 100:.0f} % intervals"
+    if any(run.baselines for run in runs):
+        yield f"{BASELINE} baseline"
+    if any(run.change for run in runs):
+        yield f"{CHANGE} the suite changed"
+    if any(run.left_out for run in runs):
+        yield f"{PARTIAL} only some cases"
+    for verdict, mark in (("INVALID", "!"), ("INTERRUPTED", "–"), ("", "·")):
+        if any(run.is_gap and run.verdict == verdict for run in runs):
+            yield f"{mark} {verdict or 'unfinished'}"
+
+
+def _sparks(target: TargetTrend) -> Iterator[SparkRow]:
+    for figure in small_figures(target):
+        moved = moved_figure(figure)
+        yield SparkRow(figure.label, sparkline(figure.label, figure.values, f"{figure.label} {moved}"), moved)
+
+
+def _moved(target: TargetTrend) -> Iterator[MovedCases]:
+    for title, state, cases in (("Now failing", "failed", target.now_failing), ("Fixed", "passed", target.fixed)):
+        if cases:
+            yield MovedCases(title, state, [(case_id, "") for case_id in cases[:MOST_NAMED]], len(cases) - MOST_NAMED)
+    flaky = target.flaky
+    if flaky:
+        named = [
+            (
+                case.case_id,
+                f"flip rate {percent(case.flip_rate, 0)}, {case.passed} of {count(case.trials, 'trial')} passed",
+            )
+            for case in flaky[:MOST_NAMED]
+        ]
+        yield MovedCases("Flaky", "flaky", named, len(flaky) - MOST_NAMED)
+
+
+def _heat_row(case: CaseTrend) -> HeatRow:
+    moments = case.moments[-MOST_MOMENTS:]
+    asked = [moment for moment in moments if moment != "absent"]
+    label = f"passed in {asked.count('passed')} of {count(len(asked), 'run')}"
+    return HeatRow(case.case_id, heat_map_row(f"{label}; newest: {asked[-1]}" if asked else "not asked", moments))
+
+
+def _run_row(run: TrendRun) -> RunRow:
+    return RunRow(state_of(run), verdict_of(run), run.run_name, rate_of(run), _day(run), "; ".join(notes_of(run)))
