@@ -110,7 +110,25 @@ def test_a_phase_annotates_and_summarises_its_runs(step: Step, words: list[str],
     assert done.returncode == 1
     first, *_ = commands(getattr(done, stream))
     assert first.startswith("::error file=evals/suite.yaml,line=5,title=capitals%3A australia failed::")
-    assert "## ✗ FAILED: capitals" in step.summary.read_text()
+    written = (step.folder / "eval-results" / "phase-build.md").read_text()
+    assert step.summary.read_text() == f"{written}\n", "the summary is the report of the phase"
+
+
+def test_a_phase_whose_tests_are_red_says_so(step: Step) -> None:
+    (step.folder / "phase.yaml").write_text("eval_trigger: {suite: suite.yaml, when: after_tests_pass}")
+    red = '<testsuite name="unit"><testcase name="a"><failure/></testcase></testsuite>'
+    (step.folder / "junit.xml").write_text(red)
+    done = step.run("phase", "phase.yaml", "-q", "--tests", "junit.xml")
+    assert done.returncode == 1
+    assert commands(done.stdout) == ["::error title=capitals%3A FAILED::1 of 1 test failed"]
+    assert "Not run: 1 of 1 test failed" in step.summary.read_text()
+
+
+def test_failures_of_an_eval_that_does_not_block_are_warnings(step: Step) -> None:
+    (step.folder / "phase.yaml").write_text("eval_trigger: {suite: suite.yaml, blocking: false}")
+    done = step.run("phase", "phase.yaml", "-q")
+    assert done.returncode == 0
+    assert {line.partition(" ")[0] for line in commands(done.stdout)} == {"::warning"}
 
 
 def test_the_summary_of_the_step_has_a_report_of_each_command(step: Step) -> None:

@@ -236,6 +236,11 @@ def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     assert warning == "could not notify echo: exit code 3: no such channel"
 
 
+def test_a_command_that_prints_without_end_is_killed_and_named(tmp_path: Path) -> None:
+    [warning] = sent(Notification(command="yes"), tmp_path, limit_s=60.0)
+    assert warning == "could not notify yes: it printed too much"
+
+
 @pytest.mark.parametrize("host", ["169.254.169.254", "2852039166", "[fe80::1]"])
 def test_link_local_addresses_are_refused(tmp_path: Path, host: str) -> None:
     [warning] = sent(Notification(url=f"http://{host}/latest"), tmp_path)

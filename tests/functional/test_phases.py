@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import Outcome, drive, write
+from driving import Outcome, drive, start, wait_until, write
 
 DOCUMENTS = Path(__file__).parents[1] / "goldens" / "projects" / "specification"
 AGENT = """
@@ -124,6 +125,7 @@ def test_the_phase_of_the_document_fails(project: Path) -> None:
     assert "1. " in section(report, "Recommendations")
     last = done.out.strip().splitlines()
     assert any(line.startswith("FAILED   phase implement-user-authentication") for line in last[-3:])
+    assert last[-3].endswith("eval 'Run capability evals' failed")
     assert "wrote    eval-results/phase-implement-user-authentication.md" in last[-2:]
 
 
@@ -141,7 +143,11 @@ def test_evals_that_do_not_block(project: Path, not_blocking: str) -> None:
 def test_a_run_that_breaks_stays_broken_though_it_does_not_block(project: Path) -> None:
     change(project, "phase.yaml", "blocking: true ", "blocking: false ")
     write(project, agent_py="def right(question):\n    raise ConnectionError('no')\n")
-    assert phase(project, "phase.yaml").code == 3
+    done = phase(project, "phase.yaml")
+    assert done.code == 3
+    assert "eval 'Run capability evals' broke" in done.out
+    evals = section(report_of(project, "implement-user-authentication"), "Eval Results")
+    assert "| pass rate | – | 90 % | – |" in evals, "what it was to be judged by is known, though nothing was judged"
 
 
 def test_an_eval_that_fails_and_blocks_ends_the_phase(project: Path) -> None:
@@ -246,6 +252,7 @@ def test_without_test_results_the_evals_are_not_run(project: Path) -> None:
     assert done.code == 1
     assert "the evals wait for the tests to pass, and no test results were given" in done.out
     assert "--tests junit.xml" in section(report_of(project, "feature-x"), "Recommendations")
+    assert done.out.splitlines()[-1] == "rerun    eval-harness phase eval-trigger.yaml --tests junit.xml"
 
 
 def test_test_results_without_a_test_prove_nothing(project: Path) -> None:
@@ -276,9 +283,33 @@ def test_a_failure_is_told_to_whom_the_suite_names(project: Path) -> None:
     )
     done = phase(project, "eval-trigger.yaml", "--tests", "red.xml")
     assert (done.code, done.err) == (1, "")
-    told = json.loads((project / "told.json").read_text())
+    told = json.loads((project / "evals" / "told.json").read_text())
     assert (told["verdict"], told["phase"]["id"]) == ("FAILED", "feature-x")
     assert told["why"] == "1 of 3 tests failed"
+
+
+def test_each_suite_of_a_folder_tells_whom_it_names_of_its_own_runs(project: Path) -> None:
+    for name in ("feature-x", "auth-capability"):
+        words = f"notify: {{command: 'cat > {name}.json', on: always}}\ntest_cases:"
+        change(project, f"evals/{name}.yaml", "test_cases:", words)
+    change(project, "phase.yaml", "./evals/auth-capability.yaml", "./evals/")
+    assert phase(project, "phase.yaml").code == 1
+    told = {
+        name: json.loads((project / "evals" / f"{name}.json").read_text()) for name in ("feature-x", "auth-capability")
+    }
+    assert {name: (each["verdict"], len(each["runs"])) for name, each in told.items()} == {
+        "feature-x": ("FAILED", 1),
+        "auth-capability": ("PASSED", 1),
+    }
+
+
+@pytest.mark.parametrize(("asked", "is_told"), [("", False), ("on_failure: {notification: true}", True)])
+def test_a_suite_that_keeps_its_failures_quiet_does_so_in_a_phase(project: Path, asked: str, is_told: bool) -> None:
+    quiet = "notify: {command: 'touch told'}\nreporting: {notify_on_failure: false}\ntest_cases:"
+    change(project, "evals/auth-capability.yaml", "test_cases:", quiet)
+    change(project, "phase.yaml", "blocking: true ", f"{asked or 'blocking: true'} ")
+    assert phase(project, "phase.yaml", target="wrong").code == 1
+    assert (project / "evals" / "told").exists() is is_told
 
 
 def test_a_phase_may_forbid_notifications(project: Path) -> None:
@@ -295,6 +326,13 @@ def test_the_report_can_be_written_elsewhere(project: Path) -> None:
     assert phase(project, "phase.yaml", "-o", "out/report.md").code == 0
     assert (project / "out" / "report.md").read_text().startswith("<!-- eval-harness phase report -->\n")
     assert not (project / "eval-results").exists()
+
+
+def test_the_report_is_markdown_whatever_its_name(project: Path) -> None:
+    done = phase(project, "phase.yaml", "-o", "report.json")
+    assert done.code == 2
+    assert "there is no kind of report with the ending '.json'" in done.err
+    assert "known endings: .md, .markdown" in done.err
 
 
 @pytest.mark.parametrize("phase_id", ["../../x", "a/b", ".hidden", "x" * 200, "a\nb"])
@@ -362,6 +400,41 @@ def test_without_a_revision_uncommitted_changes_are_counted(project: Path) -> No
     write(project, agent_py=AGENT + "# more\n")
     assert phase(project, "phase.yaml").code == 0
     assert "- Lines added: 1" in report_of(project, "implement-user-authentication")
+
+
+# Ended in the middle.
+
+WAITING = """
+import time
+from pathlib import Path
+
+def right(question):
+    with Path("asked").open("a") as file:
+        file.write(question + "\\n")
+    while question == "timeout" and Path("hold").exists():
+        time.sleep(0.005)
+    return {"timeout": "expires"}.get(question, "ok")
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)])
+def test_what_was_finished_before_an_end_is_kept(project: Path, number: signal.Signals, code: int) -> None:
+    write(project, agent_py=WAITING)
+    (project / "hold").touch()
+    with start(project, "phase", "phase.yaml", "--target", "agent.py:right", "-j", "1") as process:
+        wait_until(lambda: (project / "asked").exists() and "timeout" in (project / "asked").read_text())
+        wait_until(lambda: "1 of 12 trials" in drive(project, "runs").out)
+        process.send_signal(number)
+        assert process.wait().code == code
+    (project / "hold").unlink()
+    if number == signal.SIGINT:
+        assert "Why: eval 'Run capability evals' was interrupted" in report_of(project, "implement-user-authentication")
+    asked = (project / "asked").read_text().splitlines()
+    assert drive(project, "resume").code == 0
+    again = (project / "asked").read_text().splitlines()[len(asked) :]
+    assert len(again) == 11, "the one trial that was finished is not run again"
+    assert phase(project, "phase.yaml").code == 0
+    assert "✓ PASSED" in report_of(project, "implement-user-authentication")
 
 
 # What validate and run say of the files.

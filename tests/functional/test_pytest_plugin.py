@@ -377,6 +377,31 @@ def test_the_fixture_runs_suites_and_checks_them(project: pytest.Pytester) -> No
     assert "pytest_evals.py" not in done.stdout.str()
 
 
+def test_no_command_is_proposed_that_cannot_have_the_target(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_own="""
+        def test_own(evals):
+            evals.check(evals.run("capitals.eval.yaml", lambda question: "Rome"))
+
+        def test_named(evals):
+            evals.check(evals.run("capitals.eval.yaml", "agent.py:answer"))
+        """
+    )
+    done = run(project, "test_own.py")
+    done.assert_outcomes(failed=2)
+    own, _, named = done.stdout.str().partition("test_named")
+    assert "look     eval-harness show" in own
+    assert "rerun " not in own
+    assert "rerun    eval-harness run capitals.eval.yaml --target agent.py:answer --failed" in named
+
+
+def test_a_store_that_cannot_be_written_names_the_flag_of_pytest(project: pytest.Pytester) -> None:
+    project.path.joinpath("runs").write_text("no store")
+    done = run(project, "--evals-store", "runs/inside.db", "-k", "france")
+    done.assert_outcomes(errors=1, deselected=2)
+    assert "name another store with --evals-store" in done.stdout.str()
+
+
 def test_it_works_beside_a_running_event_loop(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_loop="""

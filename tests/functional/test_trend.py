@@ -107,6 +107,9 @@ def test_empty_states_say_what_to_do_next(project: Path) -> None:
         succeed(project, "trend", "suite.yaml").out
         == "no run of suite.yaml yet; start one: eval-harness run suite.yaml\n"
     )
+    succeed(project, "trend", "suite.yaml", "-o", "t.md", "-o", "t.html")
+    for file in ("t.md", "t.html"):
+        assert "eval-harness run suite.yaml" in (project / file).read_text(), "ready to be pasted"
     assert drive(project, "trend", "capitols").code == 2
     run(project, "good")
     assert shown(project, "capitals", "--since", "1d")["targets"] != []
@@ -175,8 +178,10 @@ def test_the_page_shows_the_answer_the_history_and_the_cases(browser: Browser, p
         expect(page.locator("h1")).to_have_text("support")
         assert page.locator("h2").all_inner_texts() == ["other", "agent", "Next"]
         expect(page.locator(".rate").nth(1)).to_have_text(
-            re.compile(r"pass rate \d+ % \(\d+–\d+\), .* in [a-z]+-[a-z]+-\d+")
+            re.compile(r"pass rate \d+ % \(\d+–\d+\), was .* in [a-z]+-[a-z]+-\d+")
         )
+        numbers = [re.search(r"\d+ runs?", text) for text in page.locator(".banner").all_inner_texts()]
+        assert [found and found[0] for found in numbers] == ["1 run", "6 runs"], "each target has its own"
         charts = page.locator(".plot > svg")
         expect(charts.nth(1).locator("circle")).to_have_count(6)
         expect(charts.nth(1)).to_contain_text("▲")

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalharness.contracts.context import Context
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.notification import Notification, outcome_of
-from evalharness.domain.phase_result import PhaseResult
+from evalharness.domain.phase_result import PhaseResult, StepResult
 from evalharness.domain.report import worst
 from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.run import Run
@@ -53,30 +53,43 @@ async def notify_of_runs(
 
 
 async def notify_of_phase(
-    context: Context, result: PhaseResult, root: Path, variables: Mapping[str, str], env: Mapping[str, str]
+    context: Context, result: PhaseResult, variables: Mapping[str, str], env: Mapping[str, str]
 ) -> list[Finding]:
     """The same for each eval of a phase, whose file may ask for a notification of its failure, or forbid it."""
     context = context.with_environment(env)
-    suites = [suite for step in result.steps for suite in step.suites]
+    suites = [file.suite for step in result.steps for file in step.files if file.suite is not None]
     redact = redactor_for(suites, {**variables, **env}, context.settings).redact
     messages: list[Message] = []
     warnings: list[Finding] = []
     for step in result.steps:
-        if step.step.phase_eval is None or step.exit_code is None or not step.suites:
+        if step.step.phase_eval is None or step.exit_code is None:
             continue
-        suite, code = step.suites[0], step.exit_code
-        asked = step.step.phase_eval.on_failure.notification if outcome_of(code) == "failure" else None
-        if asked is False:
-            continue
-        found, failed = _addresses(suite, variables, context.settings)
-        warnings += failed
-        if asked and not found and not failed:
-            warnings.append(finding("notify.nobody", "warning", suite=suite.name))
-        runs = tuple(reported_run(run, context.store) for run in step.runs)
-        why = say(step.why_not_run)
-        notice = Notice(result.name, step.verdict or "", code, runs, why, result.phase_id)
-        messages += [Message(to, notice, root) for to in found if asked or to.is_due(code)]
+        told: list[_Told] = []
+        for file in step.files:
+            suite = file.suite
+            assert suite is not None, "a phase runs suites without errors"
+            runs = [reported_run(run, context.store) for run in step.runs if run.suite.name == suite.name]
+            code = _code_of(runs) if runs else step.exit_code
+            is_failure = outcome_of(code) == "failure"
+            asked = step.step.phase_eval.on_failure.notification if is_failure else None
+            if asked is False or (is_failure and not asked and _keeps_quiet(suite)):
+                continue
+            found, failed = _addresses(suite, variables, context.settings)
+            warnings += failed
+            if asked and not found and not failed:
+                warnings.append(finding("notify.nobody", "warning", suite=suite.name))
+            for to in found:
+                if asked or to.is_due(code):
+                    _among(told, to, file.root).runs.extend(runs)
+        messages += [Message(each.to, _notice_of(result, step, each.runs), each.folder) for each in told]
     return [*warnings, *await send_notifications(messages, redact, context.settings)]
+
+
+def _notice_of(result: PhaseResult, step: StepResult, runs: Sequence[ReportedRun]) -> Notice:
+    """Without runs, of an eval that was not run because of its tests."""
+    code = _code_of(runs) if runs else step.exit_code or 0
+    verdict = _verdict_of(runs, code) if runs else step.verdict or ""
+    return Notice(result.name, verdict, code, tuple(runs), say(step.why_not_run), result.phase_id)
 
 
 def _addresses(
@@ -104,12 +117,20 @@ class _Told:
     runs: list[ReportedRun] = field(default_factory=list)
 
     def messages(self) -> Iterable[Message]:
-        code = worst([each.report.exit_code for each in self.runs])
-        if not self.to.is_due(code) or (outcome_of(code) == "failure" and all(map(_keeps_quiet, self.runs))):
+        code = _code_of(self.runs)
+        if not self.to.is_due(code) or (outcome_of(code) == "failure" and all(map(_is_quiet, self.runs))):
             return
-        verdict = next(each.report.verdict for each in self.runs if each.report.exit_code == code)
         names = dict.fromkeys(each.report.metadata.suite_name for each in self.runs)
-        yield Message(self.to, Notice(", ".join(names), verdict, code, tuple(self.runs)), self.folder)
+        notice = Notice(", ".join(names), _verdict_of(self.runs, code), code, tuple(self.runs))
+        yield Message(self.to, notice, self.folder)
+
+
+def _code_of(runs: Sequence[ReportedRun]) -> int:
+    return worst([each.report.exit_code for each in runs])
+
+
+def _verdict_of(runs: Sequence[ReportedRun], code: int) -> str:
+    return next(each.report.verdict for each in runs if each.report.exit_code == code)
 
 
 def _among(told: list[_Told], to: Notification, folder: Path) -> _Told:
@@ -120,6 +141,10 @@ def _among(told: list[_Told], to: Notification, folder: Path) -> _Told:
     return told[-1]
 
 
-def _keeps_quiet(each: ReportedRun) -> bool:
-    reporting = each.run.suite.reporting if each.run else None
-    return reporting is not None and reporting.notify_on_failure is False
+def _is_quiet(each: ReportedRun) -> bool:
+    return each.run is not None and _keeps_quiet(each.run.suite)
+
+
+def _keeps_quiet(suite: Suite) -> bool:
+    """Of its failures."""
+    return suite.reporting is not None and suite.reporting.notify_on_failure is False

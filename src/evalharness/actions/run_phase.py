@@ -154,14 +154,13 @@ class _Running:
     async def _step(
         self, step: PhaseStep, wanted: PhaseEval, files: list[LoadedFile], stopped_by: PhaseStep | None
     ) -> StepResult:
-        suites = tuple(file.suite for file in files if file.suite is not None)
         if stopped_by is not None:
-            return StepResult(step, why_not_run=finding("phase.stopped", step=stopped_by.title), suites=suites)
+            return StepResult(step, why_not_run=finding("phase.stopped", step=stopped_by.title), files=tuple(files))
         if wanted.when == "after_tests_pass" and (why := _not_green(self._tests)) is not None:
-            return StepResult(step, exit_code=1, why_not_run=why, suites=suites)
+            return StepResult(step, exit_code=1, why_not_run=why, files=tuple(files))
         runs = [run for file in files if file.suite is not None for run in await self._run(wanted, file, file.suite)]
         codes = [run.report.exit_code for run in runs if run.report is not None]
-        return StepResult(step, tuple(runs), worst(codes), suites=suites)
+        return StepResult(step, tuple(runs), worst(codes), files=tuple(files))
 
     async def _run(self, wanted: PhaseEval, file: LoadedFile, suite: Suite) -> list[Run]:
         asked = self._request

@@ -46,7 +46,7 @@ async def show_trend(context: Context, request: TrendRequest) -> Trend:
     targets = tuple(
         target_trend(target, runs[::-1], baselines, present, _flaky(store, runs)) for target, runs in by_target.items()
     )
-    return Trend(suite_name=suite_name, targets=targets, has_earlier=has_earlier)
+    return Trend(suite_name=suite_name, source=request.suite, targets=targets, has_earlier=has_earlier)
 
 
 def _newest(

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalharness.cli.stdout import command_name
 from evalharness.domain.comparison import Comparison, Regressions
+from evalharness.domain.phase_result import PhaseResult
 from evalharness.domain.reported_run import Presentation, ReportedComparison, ReportedRun
 from evalharness.harness import Harness
 from evalharness.reports.wording import harmless
@@ -51,6 +52,13 @@ class GithubStep:
         if runs:
             self._summarise(lambda stream: print_report("markdown", runs, stream, self._presentation))
 
+    def show_phase(self, result: PhaseResult, runs: Mapping[str, ReportedRun], report: str) -> None:
+        """`report` is that of the phase, as Markdown."""
+        from evalharness.reports.github_annotations import phase_annotations
+
+        self._annotate(phase_annotations(result, runs, self._places))
+        self._summarise(lambda stream: stream.write(report))
+
     def show_comparisons(self, comparisons: Sequence[Comparison], exit_code: int) -> None:
         from evalharness.reports.github_annotations import comparison_annotations
 
@@ -88,7 +96,7 @@ class GithubStep:
         if compared:
             self._summarise(lambda stream: print_comparisons("markdown", compared, stream, self._presentation))
 
-    def _summarise(self, write: Callable[[io.StringIO], None]) -> None:
+    def _summarise(self, write: Callable[[io.StringIO], object]) -> None:
         """Appended to what earlier commands of the step wrote. If it cannot be written, the command does not fail."""
         path = self._settings.github_step_summary
         if path is None:

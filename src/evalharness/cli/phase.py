@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,6 @@ import click
 
 from evalharness.cli.command import EXECUTION, OUTPUT, SELECTION, Command
 from evalharness.cli.flags import (
-    as_written,
     concurrency_option,
     debug_option,
     env_option,
@@ -25,6 +25,14 @@ from evalharness.cli.flags import (
     var_option,
     verbosity_options,
 )
+
+
+def _markdown_files(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> Any:
+    if not paths:
+        return ()
+    from evalharness.reports.phase_files import check_phase_outputs  # slow to load: only for those who want a file
+
+    return check_phase_outputs(paths)
 
 
 @click.command("phase", cls=Command)
@@ -66,7 +74,7 @@ from evalharness.cli.flags import (
 @var_option
 @model_options
 @output_to(
-    "EVALHARNESS_PHASE_OUTPUT", as_written, "Write the report to FILE (.md) instead of where the phase file says."
+    "EVALHARNESS_PHASE_OUTPUT", _markdown_files, "Write the report to FILE (.md) instead of where the phase file says."
 )
 @verbosity_options
 @json_option
@@ -92,7 +100,7 @@ def command(file: Path, **flags: Any) -> int:
         phase_id=flags["phase_id"],
         since=flags["since"],
         tests=flags["tests"],
-        outputs=tuple(map(Path, flags["outputs"])),
+        outputs=tuple(flags["outputs"]),
         targets=flags["targets"],
         variables=flags["variables"],
         env=flags["env"],
@@ -101,7 +109,7 @@ def command(file: Path, **flags: Any) -> int:
     export(request.env)
     with Harness.open(flags["store"]) as harness, running({**flags, "save_sessions": None}) as command:
         finished = harness.call(run_phase, request, command.execution)
-        return _Reporting(finished, command, harness, flags).report()
+        return _Reporting(finished, command, harness, {**flags, "file": file}).report()
 
 
 class _Reporting:
@@ -127,21 +135,20 @@ class _Reporting:
 
     def report(self) -> int:
         """Returns the exit code."""
-        if step := self._github_step():
-            step.show_runs(list(self._runs.values()))
+        from evalharness.cli.github import github_step
+        from evalharness.reports.phase_report import phase_report
+
+        text = phase_report(self._result, self._runs, self._presentation)
+        if step := github_step(self._harness, self._flags, self._stream, self._presentation.redact):
+            step.show_phase(self._result, self._runs, text)
         try:
             self._print_runs()
         finally:  # files are for others than those who read the screen
-            code, files = self._write_files()
+            code, files = self._write_files(text)
         self._print_phase(files)
         self._stream.flush()
         self._notify()
         return code
-
-    def _github_step(self) -> Any:
-        from evalharness.cli.github import github_step
-
-        return github_step(self._harness, self._flags, self._stream, self._presentation.redact)
 
     def _print_runs(self) -> None:
         from evalharness.reports.report_files import print_report
@@ -153,17 +160,15 @@ class _Reporting:
             if shown:
                 print_report("terminal", shown, self._stream, self._presentation)
 
-    def _write_files(self) -> tuple[int, list[Path]]:
+    def _write_files(self, text: str) -> tuple[int, list[Path]]:
         """The exit code, and the files that were written."""
         from evalharness.cli.reporting import warn_of_links
         from evalharness.cli.written_files import write_all
         from evalharness.reports.phase_files import archive_phase
-        from evalharness.reports.phase_report import phase_report
         from evalharness.reports.report_files import write_documents
         from evalharness.reports.report_folders import write_folder
 
         finished, presentation = self._finished, self._presentation
-        text = phase_report(self._result, self._runs, presentation)
         passed = [step for step in self._result.steps if step.runs and step.exit_code == 0]
         archived = [run.id for step in passed if step.step.phase_eval.on_success.archive_results for run in step.runs]
         kept = [self._runs[id_] for id_ in archived if id_ in self._runs]
@@ -184,7 +189,7 @@ class _Reporting:
         from evalharness.cli.written_files import from_here
         from evalharness.reports.json_text import json_text
         from evalharness.reports.phase_json import phase_document
-        from evalharness.reports.terminal.next_steps import next_steps
+        from evalharness.reports.terminal.next_steps import NextStep, next_steps
         from evalharness.reports.terminal.phase import PhaseScreen
 
         redact = self._presentation.redact
@@ -204,6 +209,9 @@ class _Reporting:
             for each in failed[:1]
             for step in next_steps(each.run, each.report, self._presentation.command, self._flags["store"])[:1]
         ]
+        if self._result.lacks_tests:
+            words = f"{self._presentation.command} phase {shlex.quote(str(self._flags['file']))} --tests junit.xml"
+            steps = [NextStep("rerun", words)]
         screen.show(self._result, [from_here(path) for path in files], steps)
 
     def _notify(self) -> None:
@@ -211,7 +219,7 @@ class _Reporting:
         from evalharness.cli.reporting import print_notify_warnings
 
         if not self._command.execution.stop.is_sent:
-            arguments = (self._result, self._finished.root, self._flags["variables"], self._flags["env"])
+            arguments = (self._result, self._flags["variables"], self._flags["env"])
             print_notify_warnings(
                 lambda: self._harness.call(notify_of_phase, *arguments),
                 self._command.execution.stop,

@@ -82,6 +82,6 @@ def command(suite: str, **flags: Any) -> int:
         if trend.targets:
             report.show(trend)
         else:
-            report.show_nothing(suite, flags["since"])
+            report.show_nothing(trend, flags["since"])
         say_written(files, screen)
     return code

@@ -9,7 +9,7 @@ from evalharness.domain.phase import Phase, PhaseStep
 from evalharness.domain.record import Record
 from evalharness.domain.report import Verdict, worst
 from evalharness.domain.run import Run
-from evalharness.domain.suite import Suite
+from evalharness.domain.suite import LoadedFile
 
 
 class Changes(Record):
@@ -60,7 +60,8 @@ class StepResult:
     runs: tuple[Run, ...] = ()
     exit_code: int | None = None
     why_not_run: Finding | None = None
-    suites: tuple[Suite, ...] = ()
+    files: tuple[LoadedFile, ...] = ()
+    """Of its suites, all without errors."""
 
     @property
     def phase_code(self) -> int:
@@ -97,6 +98,12 @@ class PhaseResult:
         code = self.exit_code
         found = [each.verdict for each in self.steps if each.phase_code == code and each.verdict]
         return found[0] if code and found else "PASSED"
+
+    @property
+    def lacks_tests(self) -> bool:
+        """Whether evals were not run because no test results were given."""
+        codes = [each.why_not_run.code for each in self.steps if each.why_not_run]
+        return "phase.no_tests_given" in codes
 
     @property
     def not_blocking(self) -> list[StepResult]:

@@ -114,6 +114,12 @@ WrittenTarget: TypeAlias = str | TargetSpec | Mapping[str, Any] | Callable[..., 
 """Whatever `--target` takes, and from Python also a function, a mapping or a specification."""
 
 
+def is_live(spec: GraderSpec | TargetSpec) -> bool:
+    """Whether it is a Python function that only the program that made it has, so that no file can name it."""
+    named = spec.options if spec.kind == "function" and isinstance(spec.options, Mapping) else {}
+    return spec.function is not None or "live" in named
+
+
 def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:
     """Whatever was written → `{kind, options, …common}`; raises ValueError (pydantic adds the place)."""
     if callable(written):

@@ -99,6 +99,8 @@ class TargetTrend(Record):
 
 class Trend(Record):
     suite_name: str
+    source: str = ""
+    """The file or the name that was asked for."""
     targets: tuple[TargetTrend, ...] = ()
     """Those with the newest runs first."""
     has_earlier: bool = False

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from evalharness.domain.comparison import CaseChange, Regressions
+from evalharness.domain.phase_result import PhaseResult
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.reported_run import ReportedComparison, ReportedRun
@@ -47,17 +48,32 @@ class Annotation:
 def run_annotations(runs: Sequence[ReportedRun], places: Places) -> list[Annotation]:
     """Failures that made a run fail are errors; those that its gate accepts, and flaky cases, are warnings; cases that
     were not judged are notices. A run that did not pass has at least one error."""
+    return _first_of_each_level(found for each in runs for found in _of_run(each, places, len(runs)))
+
+
+def phase_annotations(result: PhaseResult, runs: Mapping[str, ReportedRun], places: Places) -> list[Annotation]:
+    """Those of its runs, by their ids; what does not block is a warning. A phase that failed has at least one error."""
     found: list[Annotation] = []
-    for each in runs:
-        report = each.report
-        cases = [(_level(failure, report), failure) for failure in not_passing(report)]
-        cases += [("notice", failure) for failure in report.unjudged]
-        known = places(each.run) if each.run is not None and cases else {}
-        if report.exit_code and not any(level == "error" for level, _ in cases):
-            why = reason_text(report) or counts_text(report)
-            found.append(Annotation("error", f"{_named(report, len(runs))}: {report.verdict}", why))
-        found += [_of_case(level, failure, report, known, len(runs)) for level, failure in cases]
+    for step in result.steps:
+        shown = [runs[run.id] for run in step.runs if run.id in runs]
+        of_step = [each for run in shown for each in _of_run(run, places, len(runs))]
+        is_waived = step in result.not_blocking
+        found += [replace(each, level="warning") if is_waived and each.level == "error" else each for each in of_step]
+    if result.exit_code and not any(each.level == "error" for each in found):
+        found.append(Annotation("error", f"{result.name}: {result.verdict}", say(result.why)))
     return _first_of_each_level(found)
+
+
+def _of_run(each: ReportedRun, places: Places, runs: int) -> Iterator[Annotation]:
+    report = each.report
+    cases = [(_level(failure, report), failure) for failure in not_passing(report)]
+    cases += [("notice", failure) for failure in report.unjudged]
+    known = places(each.run) if each.run is not None and cases else {}
+    if report.exit_code and not any(level == "error" for level, _ in cases):
+        why = reason_text(report) or counts_text(report)
+        yield Annotation("error", f"{_named(report, runs)}: {report.verdict}", why)
+    for level, failure in cases:
+        yield _of_case(level, failure, report, known, runs)
 
 
 def _level(failure: Failure, report: Report) -> Level:

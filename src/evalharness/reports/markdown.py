@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, ClassVar
 
 from evalharness.contracts.reporter import Reporter
@@ -132,13 +132,19 @@ class RunWriter:
             *self.beside(report, shown),
         ]
 
-    def metric_table(self, report: Report, shown: Iterable[str], unset: str = "") -> list[str]:
-        """These metrics, and whatever else a gate checked; `unset` stands where a metric has no threshold."""
+    def metric_table(
+        self, report: Report, shown: Iterable[str], unset: str = "", minimum: Mapping[str, float] | None = None
+    ) -> list[str]:
+        """These metrics, and whatever else a gate checked; `unset` stands where a metric has no threshold.
+
+        `minimum` are thresholds that a run was to be judged by, also if it broke before its gate could judge.
+        """
+        wanted = {name: percent(value) for name, value in (minimum or {}).items()}
         checks = {check.name: check for check in (report.gate.checks if report.gate else ())}
         rows: list[Sequence[str]] = []
         for name in shown:
             found, check = report.measurements.get(name), checks.pop(name, None)
-            asked = _threshold(check) if check else (unset, unset)
+            asked = _threshold(check) if check else (wanted.get(name, unset), unset)
             rows.append((_label(name), rate_text(found) if found else "–", *asked))
         rows += [self._check(check) for check in checks.values()]
         return table(("Metric", "Value", "Threshold", "Status"), rows) if rows else []

@@ -18,6 +18,7 @@ from evalharness.reports.terminal.trend_lines import (
     bars,
     by_trouble,
     drawn_rate,
+    first_command,
     moved_figure,
     moved_lines,
     next_commands,
@@ -48,9 +49,9 @@ class _Writer:
     def trend(self, trend: Trend) -> Iterator[str]:
         yield from (f"## Trend: {self._text.inline(trend.suite_name)}", "")
         if not trend.targets:
-            yield f"No run yet. Start one: {self._text.code(f'{self._command} run SUITE')}"
+            yield f"No run to show. Start one: {self._text.code(first_command(trend, self._command, self._store))}"
             return
-        yield from (runs_text(trend), "")
+        yield from (runs_text(*trend.targets), "")
         for target in trend.targets:
             yield from self._target(target)
         for label, command in next_commands(trend, self._command, self._store):

@@ -6,15 +6,25 @@ Both stay in the folder of the phase file, whatever its paths and links say.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.errors import UsageError
 from evalharness.reports.phase_report import is_phase_report
-from evalharness.reports.report_files import check_output, write_documents, write_reports
+from evalharness.reports.report_files import check_output, unknown_ending, write_documents, write_reports
 
+ENDINGS = (".md", ".markdown")
 _UNSAFE = re.compile(r"[^\w.-]+")
+
+
+def check_phase_outputs(paths: Iterable[str]) -> list[Path]:
+    """Raises UsageError for the ending of another kind of file; the files are checked with those of the phase."""
+    checked = [Path(path) for path in paths]
+    for path in checked:
+        if path.suffix.lower() not in ENDINGS:
+            raise unknown_ending(path, ENDINGS)
+    return checked
 
 
 def check_phase_report(path: Path, root: Path | None = None) -> None:

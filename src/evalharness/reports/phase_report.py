@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import Gate
@@ -111,7 +111,7 @@ class _Writer:
         shown = _shown(wanted, report)
         head = [
             *([] if alone else [title, ""]),
-            *self._runs_writer.metric_table(report, shown, NOTHING),
+            *self._runs_writer.metric_table(report, shown, NOTHING, _minimum(wanted, report)),
             *self._runs_writer.beside(report, shown),
         ]
         evals = self._runs_writer.evals(each, "####" if alone else "#####", room - size(head))
@@ -126,15 +126,21 @@ class _Writer:
 
 def _shown(wanted: PhaseEval, report: Report) -> list[str]:
     """What the phase asks for or wants to see; the pass rate where that is nothing."""
+    return list(dict.fromkeys(_with_k([*wanted.minimum, *wanted.metrics], report))) or ["pass_rate"]
+
+
+def _minimum(wanted: PhaseEval, report: Report) -> Mapping[str, float]:
+    return dict(zip(_with_k(wanted.minimum, report), wanted.minimum.values(), strict=True))
+
+
+def _with_k(metrics: Iterable[str], report: Report) -> Iterator[str]:
     k = (report.gate.asked if report.gate and report.gate.asked else Gate()).k
-    named = [*wanted.minimum, *wanted.metrics]
-    metrics = [f"{name[:-1]}{k}" if name in ("pass_at_k", "pass_hat_k") else name for name in named]
-    return list(dict.fromkeys(metrics)) or ["pass_rate"]
+    for name in metrics:
+        yield f"{name[:-1]}{k}" if name in ("pass_at_k", "pass_hat_k") else name
 
 
 def _tests_first(result: PhaseResult) -> Iterator[Finding]:
     if result.tests is not None and result.tests.failed:
         yield finding("phase.fix_tests", failed=result.tests.failed)
-    codes = [each.why_not_run.code for each in result.steps if each.why_not_run]
-    if "phase.no_tests_given" in codes:
+    if result.lacks_tests:
         yield finding("phase.give_tests")

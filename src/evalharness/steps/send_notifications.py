@@ -33,6 +33,7 @@ from evalharness.values.variables import fill, needed
 
 LIMIT_S = 10.0
 SHOWN = 200
+MOST_PRINTED = 16_777_216
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,7 @@ async def _run(message: Message, body: bytes, settings: Settings) -> str:
         stdin=body,
         timeout_s=LIMIT_S,
         keep_bytes=SHOWN,
+        flood_bytes=MOST_PRINTED,
     )
     sandbox = registry.build_sandbox("none")
     try:
@@ -180,5 +182,10 @@ def _failed(result: ProcessResult) -> str:
     if result.ended == "exited" and result.exit_code == 0:
         return ""
     said = " ".join(result.stderr.decode(errors="replace").split())
-    what = f"exit code {result.exit_code}" if result.ended == "exited" else f"no end within {LIMIT_S:g} s"
-    return f"{what}{f': {said}' if said else ''}"
+    return f"{_how_ended(result)}{f': {said}' if said else ''}"
+
+
+def _how_ended(result: ProcessResult) -> str:
+    if result.ended == "exited":
+        return f"exit code {result.exit_code}"
+    return "it printed too much" if result.ended == "flood" else f"no end within {LIMIT_S:g} s"

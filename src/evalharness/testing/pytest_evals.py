@@ -191,7 +191,7 @@ def errors_in_words() -> Iterator[None]:
 
 def error_text(error: HarnessError) -> str:
     problems = [say(problem) for problem in without_repeats(getattr(error, "problems", ()))]
-    hint = say(error.hint)
+    hint = say(error.hint).replace("with --store", "with --evals-store")  # the same flag, as pytest has it
     return harmless("\n".join([*(problems or [error.message]), *([f"  {hint}"] if hint else [])]))
 
 

@@ -15,7 +15,7 @@ from evalharness.domain.case import Case, CaseFile
 from evalharness.domain.gate import EachCase, Gate
 from evalharness.domain.prompt import Prompt
 from evalharness.domain.record import Record
-from evalharness.domain.specification import GraderSpec, TargetSpec
+from evalharness.domain.specification import GraderSpec, TargetSpec, is_live
 from evalharness.domain.suite import Suite, Variant
 from evalharness.errors import UsageError
 from evalharness.formats.native.prompts import names_a_file
@@ -160,8 +160,7 @@ def _target(spec: TargetSpec) -> Json:
 
 def _shared(spec: GraderSpec | TargetSpec) -> dict[str, Json]:
     """What stands beside the part's own options; raises for a function that only the running program has."""
-    is_live = spec.kind == "function" and isinstance(spec.options, Mapping) and "live" in spec.options
-    if spec.function is not None or is_live:
+    if is_live(spec):
         raise UsageError(
             f"{spec.kind} '{spec.label}' is a Python function of this program and cannot be written to a file",
             hint="name it as module:attr or file.py:attr",

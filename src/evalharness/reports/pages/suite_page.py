@@ -17,6 +17,7 @@ from evalharness.reports.terminal.trend_lines import (
     PARTIAL,
     always_passed_text,
     by_trouble,
+    first_command,
     moved_figure,
     next_commands,
     notes_of,
@@ -74,6 +75,7 @@ class TargetSection:
     state: str
     verdict: str
     newest: str
+    about: str
     rate: str
     before: str
     strip: Markup
@@ -102,10 +104,10 @@ def suite_page(trend: Trend, presentation: Presentation) -> SuitePage:
     steps = next_commands(trend, presentation.command, presentation.store) if trend.targets else []
     return SuitePage(
         suite=trend.suite_name,
-        about=runs_text(trend) if trend.targets else "",
+        about=runs_text(*trend.targets) if trend.targets else "",
         targets=[target_section(target) for target in trend.targets],
         next_steps=[command for _, command in steps],
-        start=f"{presentation.command} run SUITE",
+        start=first_command(trend, presentation.command, presentation.store),
     )
 
 
@@ -119,6 +121,7 @@ def target_section(target: TargetTrend) -> TargetSection:
         state=state_of(newest),
         verdict=verdict_of(newest),
         newest=newest.run_name,
+        about=runs_text(target),
         rate=rate,
         before=f", {before}" if before else "",
         strip=strip("pass rate", [_strip_run(run) for run in target.runs], _day(target.runs[0]), _day(newest)),

@@ -18,6 +18,7 @@ from evalharness import registry
 from evalharness.domain.options import Options
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.run import Run
+from evalharness.domain.specification import is_live
 from evalharness.errors import UsageError
 from evalharness.reports.wording import naming
 
@@ -25,6 +26,7 @@ MOST_STEPS = 2
 IN_MEMORY = ":memory:"
 ANY_JUDGE = "PROVIDER/MODEL"
 _DEFAULT_SANDBOX = "bubblewrap"
+_ASK_THE_TARGET = ("rerun", "resume")
 
 
 class NextStep(NamedTuple):
@@ -43,7 +45,9 @@ def next_steps(
     """
     if store == IN_MEMORY:
         return [NextStep("note", "nothing was stored (--store :memory:); run without it to look at the answers")]
-    return list(_Steps(run, report, command, naming(store), is_shown=is_shown).all())[:MOST_STEPS]
+    steps = _Steps(run, report, command, naming(store), is_shown=is_shown).all()
+    refused = _ASK_THE_TARGET if is_live(run.target) else ()  # no command can name such a target
+    return [step for step in steps if step.label not in refused][:MOST_STEPS]
 
 
 class _Steps:

@@ -15,6 +15,7 @@ from evalharness.reports.terminal.trend_lines import (
     bars,
     by_trouble,
     drawn_rate,
+    first_command,
     moved_figure,
     moved_lines,
     next_commands,
@@ -38,7 +39,7 @@ class TrendReport:
         self._screen, self._store, self._now = screen, store, now
 
     def show(self, trend: Trend) -> None:
-        self._screen.say((trend.suite_name, "bold"), f" · {runs_text(trend)}")
+        self._screen.say((trend.suite_name, "bold"), f" · {runs_text(*trend.targets)}")
         for target in trend.targets:
             self._screen.say()
             self._target(target)
@@ -49,12 +50,13 @@ class TrendReport:
         for label, command in next_commands(trend, self._screen.command, self._store):
             self._screen.say((label.ljust(9), "dim"), command)
 
-    def show_nothing(self, suite: str, since: str) -> None:
+    def show_nothing(self, trend: Trend, since: str) -> None:
         """Where no run is meant: what to do next."""
         if since:
-            self._screen.say(f"no run of {suite} since {since}; leave out --since to see all runs")
+            self._screen.say(f"no run of {trend.source} since {since}; leave out --since to see all runs")
         else:
-            self._screen.say(f"no run of {suite} yet; start one: {self._screen.command} run {suite}")
+            start = first_command(trend, self._screen.command, self._store)
+            self._screen.say(f"no run of {trend.source} yet; start one: {start}")
 
     def _target(self, target: TargetTrend) -> None:
         self._screen.say((target.target or "no name", "bold"))

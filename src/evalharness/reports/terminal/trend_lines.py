@@ -77,7 +77,7 @@ def now_texts(trend: TargetTrend) -> tuple[str, str]:
     """The newest pass rate, and the one before it, where there is one."""
     counted, before = trend.counted, trend.before
     now = rate_of(counted[-1]) if counted else "not known yet"
-    return now, f"{rate_of(before)} in {before.run_name}" if before else ""
+    return now, f"was {rate_of(before)} in {before.run_name}" if before else ""
 
 
 def now_text(trend: TargetTrend) -> str:
@@ -134,12 +134,17 @@ def always_passed_text(cases: Sequence[CaseTrend]) -> str:
     return f"{count(number, 'case')} passed{'' if is_one else ' in every run'}" if number else ""
 
 
-def runs_text(trend: Trend) -> str:
+def runs_text(*targets: TargetTrend) -> str:
     """`12 runs, 2026-01-02 to 2026-01-19`."""
-    runs = [run for target in trend.targets for run in target.runs]
+    runs = [run for target in targets for run in target.runs]
     days = sorted(run.started_at.partition("T")[0] for run in runs)
     when = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
     return f"{count(len(runs), 'run')}, {when}"
+
+
+def first_command(trend: Trend, command: str, store: str | None) -> str:
+    """What makes the first run of a suite that has none."""
+    return f"{command} run {shlex.quote(trend.source or trend.suite_name)}{naming(store)}"
 
 
 def next_commands(trend: Trend, command: str, store: str | None) -> list[tuple[str, str]]:

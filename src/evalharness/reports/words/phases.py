@@ -10,6 +10,13 @@ from evalharness.domain.plain_numbers import count
 from evalharness.reports.wording import Words, first_names
 
 NAMED = 3
+_OUTCOMES = {
+    "FAILED": "failed",
+    "INVALID": "broke",
+    "INCONCLUSIVE": "is inconclusive",
+    "UNDECIDED": "is undecided",
+    "INTERRUPTED": "was interrupted",
+}
 
 
 def _trials_raised(fewer: int, trials: int, metric: str) -> str:
@@ -40,7 +47,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "phase.tests_failed": lambda failed, total: f"{failed:,} of {count(total, 'test')} failed",
         "phase.no_test": "the test results contain no test",
         "phase.stopped": "eval '{step}' did not pass",
-        "phase.eval_failed": "eval '{step}' is {verdict}",
+        "phase.eval_failed": lambda step, verdict: f"eval '{step}' {_OUTCOMES[verdict]}",
         "phase.not_blocking": _not_blocking,
         "phase.fix_tests": _fix_tests,
         "phase.give_tests": "Give the results of the tests: --tests junit.xml",
