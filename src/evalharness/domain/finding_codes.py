@@ -301,6 +301,7 @@ HintCode: TypeAlias = Literal[
     "hint.ended_by_target",
     "hint.remove_baseline",
     "hint.other_store",
+    "hint.other_evals_store",
     "hint.unprotected",
     "hint.install_sandbox",
     "hint.finish_first",

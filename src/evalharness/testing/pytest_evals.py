@@ -25,7 +25,7 @@ from evalharness.domain.reported_run import Presentation
 from evalharness.domain.run import EvaluateOptions, Run
 from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.suite import Suite
-from evalharness.errors import HarnessError, UsageError, closest
+from evalharness.errors import HarnessError, Hint, UsageError, closest
 from evalharness.harness import FILE, FOLDER, Harness
 from evalharness.reports.terminal.run_report import TerminalReporter
 from evalharness.reports.terminal.verdict import counts_text, reason_text
@@ -191,8 +191,15 @@ def errors_in_words() -> Iterator[None]:
 
 def error_text(error: HarnessError) -> str:
     problems = [say(problem) for problem in without_repeats(getattr(error, "problems", ()))]
-    hint = say(error.hint).replace("with --store", "with --evals-store")  # the same flag, as pytest has it
+    hint = say(_in_pytest(error.hint))
     return harmless("\n".join([*(problems or [error.message]), *([f"  {hint}"] if hint else [])]))
+
+
+def _in_pytest(hint: str | Hint) -> str | Hint:
+    """What the store is named with is called otherwise there."""
+    if isinstance(hint, Hint) and hint.code == "hint.other_store":
+        return Hint("hint.other_evals_store", **hint.params)
+    return hint
 
 
 def from_here(path: Path) -> Path:

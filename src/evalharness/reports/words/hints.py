@@ -50,6 +50,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.remove_baseline": lambda name, suite: f"remove the baseline first: {removal_command(name, suite)}",
         "hint.other_store": lambda first: _or(first, "name another store with --store"),
+        "hint.other_evals_store": lambda first: _or(first, "name another store with --evals-store"),
         "hint.unprotected": (
             "bubblewrap 0.8 or newer and user namespaces are needed; or run without isolation: --sandbox none"
         ),
