@@ -128,6 +128,18 @@ def test_a_case_that_has_not_run_yet_shows_its_question(browser: Browser, tmp_pa
         expect(shown).to_contain_text("No trial of this case has finished.")
 
 
+def test_ids_that_differ_in_a_secret_leave_the_other_cases_as_they_are(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRST_TOKEN", "secret-one-1")
+    cases = tuple(Case(id=each, input=each, expected="x") for each in ("b\u202ea", "ba", "other"))
+    with Harness.open(tmp_path / "store.db") as harness:
+        run = harness.run(Suite(name="alike", cases=cases), lambda question: f"an answer to {question}")
+        harness.write_report(run, tmp_path / "run.html")
+    with opened(browser, tmp_path / "run.html") as watched:
+        expect(_open(watched.page, "other")).to_contain_text("an answer to other")
+
+
 def test_of_many_categories_the_lowest_are_seen_and_the_others_folded(
     browser: Browser, harness: Harness, tmp_path: Path
 ) -> None:
@@ -194,6 +206,7 @@ def test_on_paper_the_columns_have_their_titles_and_folds_are_open(
     harness.write_report(run, tmp_path / "run.html")
     with opened(browser, tmp_path / "run.html", color_scheme="dark") as watched:
         page = watched.page
+        expect(page.locator("#count")).to_have_text("1 case")
         before = page.locator("details[open]").count()
         page.emulate_media(media="print")
         folded = "dispatchEvent(new Event('beforeprint')); document.querySelectorAll('details:not([open])').length"

@@ -157,8 +157,8 @@
     drawn = 0;
     opened = null;
     drawMore();
-    $("#count").textContent = shown.length === rows.length ? `${rows.length.toLocaleString("en")} cases`
-      : `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} cases`;
+    const part = shown.length === rows.length ? "" : `${shown.length.toLocaleString("en")} of `;
+    $("#count").textContent = `${part}${rows.length.toLocaleString("en")} ${rows.length === 1 ? "case" : "cases"}`;
     $("#none").hidden = shown.length > 0;
     for (const head of $$("th[data-sort]", table)) {
       head.setAttribute("aria-sort", head.dataset.sort !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending");
