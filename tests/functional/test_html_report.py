@@ -306,26 +306,6 @@ def test_a_secret_is_in_no_page(browser: Browser, tmp_path: Path, monkeypatch: p
         assert "SERVICE_TOKEN" in shown
 
 
-def test_what_has_no_room_is_named_with_the_command_that_shows_it(
-    browser: Browser, harness: Harness, tmp_path: Path
-) -> None:
-    """Failing cases are kept before passing ones."""
-    import random
-
-    def verbose(question: str) -> str:
-        return random.Random(question).randbytes(60_000).hex()
-
-    cases = [Case(id=f"case-{n}", input=str(n), expected={"max_length": 10 if n > 150 else 10**7}) for n in range(260)]
-    run = harness.run(Suite(name="verbose", cases=tuple(cases)), verbose)
-    harness.write_report(run, tmp_path / "run.html")
-    assert (tmp_path / "run.html").stat().st_size < 25_000_000
-    with opened(browser, tmp_path / "run.html", "#case=case-200") as watched:
-        watched.page.wait_for_selector("tr.opened .panel pre")
-        expect(watched.page.locator("tr.opened")).to_contain_text("max_length")
-    with opened(browser, tmp_path / "run.html", "#case=case-150") as watched:
-        expect(watched.page.locator("tr.opened")).to_contain_text(f"show {run.name} case-150")
-
-
 def test_a_case_that_is_opened_by_key_has_the_focus(browser: Browser, report: Path) -> None:
     """So that Tab goes on into its panel, and Escape leaves the search field."""
     with opened(browser, report) as watched:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +18,14 @@ RIGHT = ("--target", "agent.py:later")
 
 def project(folder: Path, reporting: str) -> Path:
     return write(folder, agent_py=AGENT, suite_yaml=f"{SUITE}\n{reporting}\n", pyproject_toml="")
+
+
+def read(file: Path) -> str:
+    """With what a page has packed."""
+    text = file.read_text()
+    packed = re.findall(r'<script type="application/json" id="[^"]+">"([^"]*)"', text)
+    assert packed or file.suffix != ".html"
+    return text + b"".join(zlib.decompress(base64.b64decode(each)) for each in packed).decode()
 
 
 def started(done: Outcome) -> datetime:
@@ -111,14 +121,28 @@ def test_the_terminal_says_where_files_are_as_seen_from_here(tmp_path: Path) -> 
 
 class TestDetails:
     def test_are_left_out_of_every_report(self, tmp_path: Path) -> None:
-        project(tmp_path, "reporting: {format: [json, markdown, junit, csv, jsonl], include_details: false}")
-        done = drive(tmp_path, "run", "suite.yaml", "-o", "x.json", "-o", "x.md", "-o", "x.csv", "--run-name", "first")
+        project(tmp_path, "reporting: {format: [json, markdown, html, junit, csv, jsonl], include_details: false}")
+        done = drive(
+            tmp_path,
+            "run",
+            "suite.yaml",
+            "-o",
+            "x.json",
+            "-o",
+            "x.md",
+            "-o",
+            "x.csv",
+            "-o",
+            "x.html",
+            "--run-name",
+            "first",
+        )
         assert "Cusco" in done.out, "whoever runs it sees what went wrong"
         files = [*(tmp_path / "results" / "latest").iterdir(), *tmp_path.glob("x.*")]
-        assert len(files) == 8
+        assert len(files) == 10
         for file in files:
-            assert "Cusco" not in file.read_text(), file
-            assert "peru" in file.read_text(), file
+            assert "Cusco" not in read(file), file
+            assert "peru" in read(file), file
         for name in ("json", "markdown", "csv"):
             assert "Cusco" not in drive(tmp_path, "report", "first", "--format", name).out
         assert "Cusco" not in drive(tmp_path, "run", "suite.yaml", "--json").out
@@ -128,10 +152,10 @@ class TestDetails:
         project(tmp_path, "reporting: {format: [], include_details: false}")
         drive(tmp_path, "run", "suite.yaml", *RIGHT)
         drive(tmp_path, "run", "suite.yaml")
-        shown = drive(tmp_path, "compare", "-2", "-1", "-o", "d.md", "-o", "d.json")
+        shown = drive(tmp_path, "compare", "-2", "-1", "-o", "d.md", "-o", "d.json", "-o", "d.html")
         assert "Cusco" in shown.out
-        for file in ("d.md", "d.json"):
-            assert "Cusco" not in (tmp_path / file).read_text()
+        for file in ("d.md", "d.json", "d.html"):
+            assert "Cusco" not in read(tmp_path / file)
 
 
 class TestWhatCannotBeWritten:

@@ -141,8 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         end_output()
     except ValueError:  # a target closed Python's stdout, which is not its own; the report has a stream to itself
         close_stdout()
-    except OSError:  # nobody reads any more, or the disk is full
+    except OSError as error:  # nobody reads any more, or the disk is full
         close_stdout()
+        if code < 2 and not isinstance(error, BrokenPipeError):  # else there was a message before
+            _tell(_unwritten(error), "", 3, [])
         code = code if code in (2, 130) else 3
     sys.exit(code)
 
@@ -171,15 +173,18 @@ def run_command(words: list[str]) -> int:
         close_stdout()
         return 3
     except OSError as error:
-        what = f"{error.filename}: " if error.filename else "the output cannot be written: "
         keeps = bool(words) and words[0] in COMMANDS and COMMANDS[words[0]].keeps
         hint = "finished trials are kept in the store" if keeps else ""
-        return _tell(f"{what}{error.strerror or error}", hint, 3, [])
+        return _tell(_unwritten(error), hint, 3, [])
     except BaseException as error:  # noqa: BLE001 - the way out: a bug ends in words and 3, never in 0 or 1
         if _asked("debug", words):
             print_trace()
         text = f"internal error: {type(error).__name__}: {_said(error)}"
         return _tell(text, "this is a bug in evalharness; --debug shows the stack trace", 3, words)
+
+
+def _unwritten(error: OSError) -> str:
+    return f"{error.filename or 'the output cannot be written'}: {error.strerror or error}"
 
 
 def _said(error: BaseException) -> str:

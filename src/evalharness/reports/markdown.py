@@ -29,7 +29,7 @@ from evalharness.reports.terminal.figures import figures, rate_text
 from evalharness.reports.terminal.next_steps import IN_MEMORY
 from evalharness.reports.terminal.screen import MARKS
 from evalharness.reports.terminal.verdict import counts_text, reason_text
-from evalharness.reports.wording import duration, first_names, naming
+from evalharness.reports.wording import duration, first_names, naming, show_command
 from evalharness.reports.words.say import say
 
 MOST_CHARACTERS = 60_000
@@ -201,18 +201,17 @@ class RunWriter:
 
     def look(self, each: ReportedRun) -> list[str]:
         """The command that shows all of the run."""
-        command = self._shown_by(each)("")
+        command = self._shown_by(each)("", "")
         return [f"Everything about this run: {command}", ""] if command else []
 
-    def _shown_by(self, each: ReportedRun) -> Callable[[str], str]:
+    def _shown_by(self, each: ReportedRun) -> Callable[[str, str], str]:
         """The command that shows a case, or what a flag says; empty where the run is in no store that it could read."""
         run = each.run
 
-        def show(word: str) -> str:
+        def show(case_id: str = "", flag: str = "") -> str:
             if run is None or self._store == IN_MEMORY:
                 return ""
-            wanted = f" {shlex.quote(word)}" if word else ""
-            return self._text.code(f"{self._command} show {shlex.quote(run.name)}{wanted}{naming(self._store)}", 400)
+            return self._text.code(show_command(self._command, run.name, naming(self._store), case_id, flag), 400)
 
         return show
 

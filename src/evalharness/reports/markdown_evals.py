@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 class MarkdownEvals:
     """`show` words the command that shows what its argument says, or nothing where there is none."""
 
-    def __init__(self, text: MarkdownText, show: Callable[[str], str]) -> None:
+    def __init__(self, text: MarkdownText, show: Callable[[str, str], str]) -> None:
         self._text = text
         self._show = show
 
@@ -90,7 +90,7 @@ class MarkdownEvals:
     def _left_out(self, number: int, shown: int, flag: str) -> list[str]:
         if number == shown:
             return []
-        command = self._show(flag)
+        command = self._show("", flag)
         what = "did not pass" if flag == "--failed" else "passed"
         return ["", f"{number - shown:,} more {what}{f': {command}' if command else ''}", ""]
 
@@ -145,7 +145,7 @@ class MarkdownEvals:
         for label, text in (("Question", asked.question), *long):
             if text:
                 lines += [f"  {label}:", "", *self._text.block(text, limit, "  "), ""]
-        if command := self._show(failure.eval_id):
+        if command := self._show(failure.eval_id, ""):
             lines += [f"  Everything about this case: {command}", ""]
         if lines:
             yield from ("", "  <details><summary>Details</summary>", "", *lines, "  </details>", "")

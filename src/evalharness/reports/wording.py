@@ -154,3 +154,11 @@ def removal_command(baseline: str, suite: str) -> str:
 def naming(store: str | None) -> str:
     """The flag that the next command needs to find the same store."""
     return f" --store {shlex.quote(store)}" if store else ""
+
+
+def show_command(command: str, run_name: str, named: str, case_id: str = "", flag: str = "") -> str:
+    """What prints a run, some of it (`flag`), or one of its cases; `named` names the store."""
+    start = f"{command} show {shlex.quote(run_name)}{f' {flag}' if flag else ''}"
+    if case_id.startswith("-"):  # else it would be taken for an option
+        return f"{start}{named} -- {shlex.quote(case_id)}"
+    return f"{start}{f' {shlex.quote(case_id)}' if case_id else ''}{named}"

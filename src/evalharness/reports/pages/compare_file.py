@@ -19,7 +19,7 @@ from evalharness.reports.pages.compare_page import (
     trials_of,
 )
 from evalharness.reports.pages.page_file import PageFile
-from evalharness.reports.pages.run_page import show_command
+from evalharness.reports.pages.run_page import command_to_show
 
 MOST_ROWS = 500
 """In each group."""
@@ -33,9 +33,9 @@ def write_compare_file(compared: Sequence[ReportedComparison], stream: IO[str], 
     file.write(
         "compare.html",
         panels=(panel for each in shown for panel in each.panels(file)),
+        index={"show": [f"{presentation.command} compare {' '.join(_names(each))} -v" for each in compared]},
         comparisons=[each.values() for each in shown],
         titles=TITLES,
-        show_one=f"{presentation.command} compare {' '.join(_names(compared[0]))} -v",
     )
 
 
@@ -75,7 +75,7 @@ class _Compared:
 
     def _panel(self, file: PageFile, row: ChangeRow, case: Case | None) -> str:
         sides = (self._compared.old, self._compared.new)
-        commands = [show_command(run, self._presentation, row.id) for run in sides if run and run.run]
+        commands = [command_to_show(run, self._presentation, row.id) for run in sides if run]
         trials = trials_of(self._compared, row.id)
         if not (trials.before or trials.now):
             return ""

@@ -11,13 +11,12 @@ from evalharness.domain.case import as_text
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import asked_at_once
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.report import worst
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.trial import Trial
 from evalharness.reports.pages.case_panel import CasePanel, PanelMaker
 from evalharness.reports.pages.case_rows import mark_of_case, share_text, strip_label
 from evalharness.reports.pages.page_file import PageFile
-from evalharness.reports.pages.run_page import VERDICT_STATES, as_sentence, show_command
+from evalharness.reports.pages.run_page import CASE, VERDICT_STATES, as_sentence, command_to_show
 from evalharness.reports.pages.stored_cases import StoredCases
 from evalharness.reports.terminal.figures import rate_text
 from evalharness.reports.terminal.verdict import counts_text
@@ -72,17 +71,16 @@ def write_matrix_file(runs: Sequence[ReportedRun], stream: IO[str], presentation
     suites = list(dict.fromkeys(run.report.metadata.suite_name for run in runs))
     columns = [_column(run, with_suite=len(suites) > 1) for run in runs]
     notes = asked_at_once([run.report.comparison for run in runs if run.report.comparison])
-    first = next(run for run in runs if run.report.exit_code == worst([each.report.exit_code for each in runs]))
     file.write(
         "matrix.html",
         panels=_panels(shown, columns, stored, file),
+        index={"show": [command_to_show(run, presentation, CASE) for run in runs]},
         title=", ".join(suites[:3]) or "runs",
         sentence=_sentence(runs, columns),
         columns=columns,
         rows=shown,
         hidden=len(rows) - len(shown),
         notes=[as_sentence(say(note)) for note in notes],
-        show_one=show_command(first, presentation, "CASE"),
     )
 
 

@@ -34,9 +34,9 @@ class PackedPanels:
         return self._left <= 0 or len(self.lengths) >= MOST_PANELS
 
     def add(self, key: str, html: str) -> bool:
-        """Whether there was room for it."""
+        """Whether there was room for it. Two ids may read the same when secrets are out: the first has the panel."""
         text = html.encode("utf-8", errors="replace")
-        if self.is_full or not self._has_room(len(text)):
+        if key in self.lengths or self.is_full or not self._has_room(len(text)):
             return False
         self.lengths[key] = len(text)
         self._pending += text

@@ -13,7 +13,7 @@ from evalharness.reports.pages.case_panel import BRIEF_TEXT, PanelMaker
 from evalharness.reports.pages.case_rows import NO_ROW, STATES, CaseRow, by_urgency, case_rows, trial_states
 from evalharness.reports.pages.packed_panels import packed_json
 from evalharness.reports.pages.page_file import PageFile
-from evalharness.reports.pages.run_page import FailureLine, run_page, show_command
+from evalharness.reports.pages.run_page import CASE, FailureLine, command_to_show, run_page
 from evalharness.reports.pages.stored_cases import StoredCases
 from evalharness.reports.terminal.screen import MARKS
 
@@ -40,7 +40,7 @@ def write_run_file(run: ReportedRun, stream: IO[str], presentation: Presentation
     file.write(
         "run.html",
         panels=((clean(row.id), partial(_panel, file, cases, maker, row.id)) for row in by_urgency(rows)),
-        index=_index(listed),
+        index={**_index(listed), "show": [command_to_show(run, presentation, CASE)]},
         page=page,
         failures=failures[:FIRST_FAILURES],
         more_failures=failures[FIRST_FAILURES:],
@@ -54,8 +54,7 @@ def write_run_file(run: ReportedRun, stream: IO[str], presentation: Presentation
         has_costs=any(row.cost is not None for row in rows),
         categories=sorted({row.category for row in rows if row.category}),
         tags=sorted({tag for row in rows for tag in row.tags}),
-        show_all=f"{show_command(run, presentation)} --failed",
-        show_one=show_command(run, presentation, "CASE"),
+        show_all=command_to_show(run, presentation, flag="--failed"),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,9 +21,9 @@ from evalharness.reports.terminal.case_findings import advice, flaky, quarantine
 from evalharness.reports.terminal.case_lines import counted, mark_of, not_passing
 from evalharness.reports.terminal.comparison import baseline_line
 from evalharness.reports.terminal.figures import FigureLine, figures, rate_text
-from evalharness.reports.terminal.next_steps import NextStep, next_steps
+from evalharness.reports.terminal.next_steps import IN_MEMORY, NextStep, next_steps
 from evalharness.reports.terminal.verdict import CASES_FAILED, is_flaky
-from evalharness.reports.wording import duration, interval_of, one_line
+from evalharness.reports.wording import duration, interval_of, naming, one_line, show_command
 from evalharness.reports.words.say import say
 
 VERDICT_STATES = {"PASSED": "passed", "FAILED": "failed", "INVALID": "error"} | dict.fromkeys(
@@ -34,6 +33,10 @@ FEW_CASES = 30
 WIDE = 0.15
 LONGEST_REASON = 200
 SHORT_DIFFERENCE = 80
+CASE = "CASE"
+"""Stands for the id of a case in a command that the script fills in."""
+MOST_CATEGORIES, FIRST_CATEGORIES = 15, 10
+"""Of more than so many, the first are shown and the others folded."""
 FROM_A_FILE = "made from a report file, which has no questions and only the beginning of each answer"
 
 
@@ -91,6 +94,8 @@ class RunPage:
     failures: Sequence[FailureLine]
     unjudged: Sequence[FailureLine]
     categories: Sequence[CategoryBar]
+    more_categories: Sequence[CategoryBar]
+    """Of many, those that are folded: the ones with the highest pass rates."""
     next_steps: Sequence[NextStep]
     environment: Sequence[FigureRow]
 
@@ -99,6 +104,7 @@ def run_page(run: ReportedRun, presentation: Presentation) -> RunPage:
     report = run.report
     about = report.metadata
     plot, rows = _plot(report)
+    categories = list(_categories(report))
     return RunPage(
         suite=about.suite_name,
         run_name=about.run_name,
@@ -120,17 +126,18 @@ def run_page(run: ReportedRun, presentation: Presentation) -> RunPage:
         notes=[*(say(note) for note in report.notes), *([FROM_A_FILE] if run.run is None else [])],
         failures=[_failure(failure) for failure in not_passing(report)],
         unjudged=[_failure(failure) for failure in report.unjudged],
-        categories=list(_categories(report)),
+        categories=categories if len(categories) <= MOST_CATEGORIES else categories[:FIRST_CATEGORIES],
+        more_categories=[] if len(categories) <= MOST_CATEGORIES else categories[FIRST_CATEGORIES:],
         next_steps=next_steps(run.run, report, presentation.command, presentation.store) if run.run else [],
         environment=list(_environment(run)),
     )
 
 
-def show_command(run: ReportedRun, presentation: Presentation, case_id: str = "") -> str:
-    """What prints the same in a terminal."""
-    store = f" --store {shlex.quote(presentation.store)}" if presentation.store else ""
-    case = f" {shlex.quote(case_id)}" if case_id else ""
-    return f"{presentation.command} show {shlex.quote(run.report.metadata.run_name)}{case}{store}"
+def command_to_show(run: ReportedRun, presentation: Presentation, case_id: str = "", flag: str = "") -> str:
+    """What prints the same in a terminal; empty where no later command finds the run."""
+    if run.run is None or presentation.store == IN_MEMORY:
+        return ""
+    return show_command(presentation.command, run.report.metadata.run_name, naming(presentation.store), case_id, flag)
 
 
 # The verdict in a sentence or two.
@@ -147,12 +154,12 @@ def _sentences(report: Report) -> Iterator[str]:
     elif summary.failed and "failed" not in why:
         yield f"{summary.failed:,} of {count(total, 'case')} failed{_flaky_of(summary.failed, flaky_failed)}."
     others = (
-        (summary.errors, "ended in error"),
-        (summary.skipped, "skipped"),
-        (summary.awaiting, "awaiting a grade"),
-        (summary.pending, "not finished"),
+        (0 if "because of errors" in why else summary.errors, "ended in error", "ended in error"),
+        (summary.skipped, "was skipped", "were skipped"),
+        (summary.awaiting, "awaits a grade", "await a grade"),
+        (summary.pending, "is not finished", "are not finished"),
     )
-    named = [f"{number:,} {what}" for number, what in others if number]
+    named = [f"{number:,} {one if number == 1 else several}" for number, one, several in others if number]
     if named:
         yield f"{', '.join(named)}."
     if report.not_graded is not None:
@@ -252,16 +259,18 @@ def _failure(failure: Failure) -> FailureLine:
 
 
 def _categories(report: Report) -> Iterator[CategoryBar]:
+    """In the suite's order; many of them by pass rate, the lowest first."""
     groups: Mapping[str, Group] = report.summary.by_category
-    for name, group in groups.items():
-        if group.pass_rate is None:
-            continue
+    rated = [(name, group, group.pass_rate) for name, group in groups.items() if group.pass_rate is not None]
+    if len(rated) > MOST_CATEGORIES:
+        rated.sort(key=lambda each: each[2])
+    for name, group, rate in rated:
         found = group.measurement
         ends = None if found is None or found.low is None or found.high is None else (found.low, found.high)
         yield CategoryBar(
             name=name or "none",
-            bar=bar("pass rate", group.pass_rate, ends),
-            rate=rate_text(found) if found else percent(group.pass_rate, 0),
+            bar=bar("pass rate", rate, ends),
+            rate=rate_text(found) if found else percent(rate, 0),
             cases=f"{group.passed:,} of {count(group.total, 'case')} passed",
         )
 

@@ -59,10 +59,13 @@
     holder.innerHTML = new TextDecoder().decode(bytes);
     return holder.content;
   };
-  const missing = (key) => {
+  // What the file had no room for. Where a page has several runs, a key begins with the number of its run.
+  const missing = async (key) => {
+    const { show } = await index;
+    const [number, name] = show.length > 1 ? [parseInt(key, 10), key.slice(key.indexOf("/") + 1)] : [0, key];
     const shown = $("#not-kept").content.cloneNode(true);
-    const name = key.split("/").pop();
-    $("code", shown).textContent = $("code", shown).textContent.replace("CASE", quoted(name));
+    const command = name.startsWith("-") ? `${show[number].replace(" CASE", "")} -- ${quoted(name)}` : show[number].replace("CASE", () => quoted(name));
+    if (command) $("code", shown).textContent = command; else $(".command", shown).remove();
     return shown;
   };
   const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`);
@@ -154,8 +157,8 @@
     drawn = 0;
     opened = null;
     drawMore();
-    $("#count").textContent = shown.length === rows.length ? `${rows.length.toLocaleString("en")} cases`
-      : `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} cases`;
+    const part = shown.length === rows.length ? "" : `${shown.length.toLocaleString("en")} of `;
+    $("#count").textContent = `${part}${rows.length.toLocaleString("en")} ${rows.length === 1 ? "case" : "cases"}`;
     $("#none").hidden = shown.length > 0;
     for (const head of $$("th[data-sort]", table)) {
       head.setAttribute("aria-sort", head.dataset.sort !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending");
@@ -192,7 +195,7 @@
     line.after(detail);
     opened = { key, link, detail };
     link.setAttribute("aria-expanded", "true");
-    cell.append((await panel(key)) || missing(key));
+    cell.append((await panel(key)) || (await missing(key)));
     return detail;
   };
   const openCase = async (query) => {
@@ -200,6 +203,7 @@
     const link = key && linkTo(key);
     if (!link) return close();
     const detail = await openBelow(link, key);
+    if (opened?.detail !== detail) return; // another case was opened meanwhile
     const trial = query.get("trial"), message = query.get("message");
     if (trial) for (const each of $$("details.trial", detail)) each.open = each.dataset.trials.split(" ").includes(trial);
     for (const each of $$(".here", detail)) each.classList.remove("here");
@@ -311,7 +315,12 @@
     };
     if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
   });
-  addEventListener("beforeprint", () => { for (const fold of $$("details")) fold.open = true; });
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = $$("details:not([open])");
+    for (const fold of folded) fold.open = true;
+  });
+  addEventListener("afterprint", () => { for (const fold of folded) fold.open = false; });
 
   // Compared cases: one group at a time.
   const showGroups = () => {

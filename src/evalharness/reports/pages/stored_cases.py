@@ -11,7 +11,7 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
 from evalharness.reports.pages.case_panel import CasePanel, PanelMaker
-from evalharness.reports.pages.run_page import show_command
+from evalharness.reports.pages.run_page import command_to_show
 
 
 class StoredCases:
@@ -29,14 +29,14 @@ class StoredCases:
     ) -> CasePanel | None:
         """None where nothing is known of the case but its figures."""
         trials, run = self.trials(case_id), self._run
-        if not trials:
+        if not trials and run.run is None:
             return None
         case = self._asked.get(case_id) or Case(id=case_id, input="")
         return maker.panel(
             case,
             run.run.suite.graders_for(case) if run.run else (),
             trials,
-            command=show_command(run, self._presentation, case_id) if run.run else "",
+            command=command_to_show(run, self._presentation, case_id),
             key=key or case_id,
             whose=whose,
             before=list(run.before.trials_of(case_id)) if run.before else (),

@@ -5,7 +5,6 @@ Methods, single tests and every case are for those who ask for more (`verbosity`
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from evalharness.reports.terminal.difference import (
     verdict_text,
 )
 from evalharness.reports.terminal.screen import MARKS, Part, Screen
-from evalharness.reports.wording import naming, one_line
+from evalharness.reports.wording import naming, one_line, show_command
 from evalharness.reports.words.comparisons import figure_label, size_of
 from evalharness.reports.words.say import say
 
@@ -177,8 +176,8 @@ class ComparisonReport:
         worse = comparison.worse
         in_store = comparison.new.run_id and not comparison.new.source and self._store != ":memory:"
         if worse and in_store:
-            name, case = map(shlex.quote, (comparison.new.run_name, worse[0].case_id))
-            command = f"{self._screen.command} show {name} {case}{naming(self._store)}"
+            new, case_id = comparison.new.run_name, worse[0].case_id
+            command = show_command(self._screen.command, new, naming(self._store), case_id)
             self._screen.say()
             self._screen.say(("look".ljust(LABEL_WIDTH), "dim"), command)
 

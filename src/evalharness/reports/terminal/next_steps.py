@@ -20,7 +20,7 @@ from evalharness.domain.report import Failure, Report
 from evalharness.domain.run import Run
 from evalharness.domain.specification import is_live
 from evalharness.errors import UsageError
-from evalharness.reports.wording import naming
+from evalharness.reports.wording import naming, show_command
 
 MOST_STEPS = 2
 IN_MEMORY = ":memory:"
@@ -100,9 +100,9 @@ class _Steps:
 
     def _look(self) -> Iterator[NextStep]:
         first = self._broken() or next(iter(self._report.failures), None)
-        case = f" {shlex.quote(first.eval_id)}" if first else ""
-        if case or not self._is_shown:
-            yield NextStep("look", f"{self._command} show {shlex.quote(self._run.name)}{case}{self._named}")
+        case_id = first.eval_id if first else ""
+        if case_id or not self._is_shown:
+            yield NextStep("look", show_command(self._command, self._run.name, self._named, case_id))
 
     def _resume(self, cap: str) -> NextStep:
         name = shlex.quote(self._run.regraded_run or self._run.name)

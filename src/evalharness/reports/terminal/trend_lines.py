@@ -10,7 +10,7 @@ from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.trend import CaseTrend, SuiteChange, TargetTrend, Trend, TrendRun
 from evalharness.reports.terminal.figures import drawn_interval, rate_text
 from evalharness.reports.terminal.runs import STATES
-from evalharness.reports.wording import duration, listed, money, naming
+from evalharness.reports.wording import duration, listed, money, naming, show_command
 
 NAMED = 5
 """Cases in one sentence."""
@@ -157,7 +157,7 @@ def next_commands(trend: Trend, command: str, store: str | None) -> list[tuple[s
         steps.append(("compare", f"{command} compare {old} {new}{named}"))
     if target.now_failing:
         run, case = counted[-1].run_name, target.now_failing[0]
-        steps.append(("look", f"{command} show {shlex.quote(run)} {shlex.quote(case)}{named}"))
+        steps.append(("look", show_command(command, run, named, case)))
     elif counted and not steps:
-        steps.append(("look", f"{command} show {shlex.quote(counted[-1].run_name)}{named}"))
+        steps.append(("look", show_command(command, counted[-1].run_name, named)))
     return steps
