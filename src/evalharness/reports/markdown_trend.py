@@ -48,7 +48,7 @@ class _Writer:
     def trend(self, trend: Trend) -> Iterator[str]:
         yield from (f"## Trend: {self._text.inline(trend.suite_name)}", "")
         if not trend.targets:
-            yield f"No run yet. Start one: {self._text.code(f'{self._command} run SUITE')}"
+            yield f"No runs yet. Start one: {self._text.code(f'{self._command} run SUITE')}"
             return
         yield from (runs_text(trend), "")
         for target in trend.targets:

@@ -57,7 +57,7 @@ def notifications_for(suite: Suite, settings: Settings) -> tuple[Notification, .
         found = Notification.model_validate(written)
         return (Notification.model_validate({**found.model_dump(), "on": settings.notify_on or found.on}),)
     except ValidationError as error:
-        raise UsageError(f"cannot notify as the settings say: {explain(error, 'notify')}") from None
+        raise UsageError(f"the notification settings are wrong: {explain(error, 'notify')}") from None
 
 
 def filled(to: Notification, suite: Suite, given: Mapping[str, str], settings: Settings) -> Notification:
@@ -180,5 +180,5 @@ def _failed(result: ProcessResult) -> str:
     if result.ended == "exited" and result.exit_code == 0:
         return ""
     said = " ".join(result.stderr.decode(errors="replace").split())
-    what = f"exit code {result.exit_code}" if result.ended == "exited" else f"no end within {LIMIT_S:g} s"
+    what = f"exit code {result.exit_code}" if result.ended == "exited" else f"it did not end within {LIMIT_S:g} s"
     return f"{what}{f': {said}' if said else ''}"

@@ -97,6 +97,7 @@
     if (b === null || b === undefined) return -1;
     return a < b ? -1 : 1;
   };
+  const cases = (number) => `${number.toLocaleString("en")} ${number === 1 ? "case" : "cases"}`;
   const drawRow = (row) => {
     const shownRow = $("#case-row").content.cloneNode(true);
     const line = $("tr", shownRow);
@@ -154,8 +155,8 @@
     drawn = 0;
     opened = null;
     drawMore();
-    $("#count").textContent = shown.length === rows.length ? `${rows.length.toLocaleString("en")} cases`
-      : `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} cases`;
+    $("#count").textContent = shown.length === rows.length ? cases(rows.length)
+      : `${shown.length.toLocaleString("en")} of ${cases(rows.length)}`;
     $("#none").hidden = shown.length > 0;
     for (const head of $$("th[data-sort]", table)) {
       head.setAttribute("aria-sort", head.dataset.sort !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending");

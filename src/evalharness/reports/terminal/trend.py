@@ -52,9 +52,9 @@ class TrendReport:
     def show_nothing(self, suite: str, since: str) -> None:
         """Where no run is meant: what to do next."""
         if since:
-            self._screen.say(f"no run of {suite} since {since}; leave out --since to see all runs")
+            self._screen.say(f"no runs of {suite} since {since}; leave out --since to see all runs")
         else:
-            self._screen.say(f"no run of {suite} yet; start one: {self._screen.command} run {suite}")
+            self._screen.say(f"no runs of {suite} yet; start one: {self._screen.command} run {suite}")
 
     def _target(self, target: TargetTrend) -> None:
         self._screen.say((target.target or "no name", "bold"))

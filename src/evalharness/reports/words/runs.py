@@ -167,7 +167,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.stopped_after_failures": "stopped after failures",
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} not graded yet",
         "run.no_such_grader": _no_such_grader,
-        "run.judge_not_needed": "{judge} was not run: no case has a grader that asks a model",
+        "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
