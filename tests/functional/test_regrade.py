@@ -105,7 +105,7 @@ def test_a_changed_suite_grades_by_case_id(tmp_path: Path) -> None:
     for told in (
         "1 case left out (not in changed.json): crash",
         f"1 case left out (not in {old}): new",
-        "1 case left out (another question now): tea",
+        "1 case left out (the question has changed): tea",
     ):
         assert f"warning: {told}" in done.err
         assert told in texts(done.report["notes"])
