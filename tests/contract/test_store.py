@@ -115,7 +115,7 @@ class TestSqlite:
 
     def test_a_refusal_says_why_and_what_to_do(self, store: Store) -> None:
         run = added(store)
-        with store.claim(run), pytest.raises(RunBusy, match=f"{run.name} is being run"), store.claim(run):
+        with store.claim(run), pytest.raises(RunBusy, match=f"{run.name} is running in another"), store.claim(run):
             pytest.fail("claimed twice")
         store.set_baseline(run.id, "default")
         with pytest.raises(UsageError, match="belongs to the baseline 'default' of capitals") as refusal:

@@ -33,7 +33,7 @@ class TestBaseline:
         assert f"{first} is the baseline 'default' of capitals" in drive(project, "baseline", first).out
         moved = drive(project, "baseline", second, "--json")
         assert moved.json["baseline"]["run_name"] == second
-        assert f"(it was {second})" in drive(project, "baseline", first).out
+        assert f"(previously {second})" in drive(project, "baseline", first).out
         drive(project, "baseline", second, "--name", "release")
         rows = drive(project, "baseline", "list", "--json").json["baselines"]
         assert [(row["suite_name"], row["name"], row["run_name"]) for row in rows] == [
@@ -104,7 +104,7 @@ class TestBaseline:
             database.execute("UPDATE runs SET created_at = '2020-01-01T00:00:00Z'")
         pruned = drive(project, "store", "prune", "--older-than", "1w")
         assert ("0 runs removed" in pruned.out, pruned.out.count("kept: ")) == (True, 1)
-        assert f"(it was {a}, {b}, {c})" in drive(project, "baseline", b).out
+        assert f"(previously {a}, {b}, {c})" in drive(project, "baseline", b).out
 
     def test_several_runs_must_fit_together(self, project: Path) -> None:
         good, other = run(project, "good"), run(project, "bad")

@@ -147,3 +147,14 @@ def test_runs_can_be_limited_to_a_suite_and_a_number(project: tuple[Path, str, s
 def test_a_project_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
     assert drive(tmp_path, "runs").out == "no runs yet; start one: eval-harness run SUITE\n"
     assert drive(tmp_path, "runs", "--suite", "any").code == 0
+
+
+def test_runs_side_by_side_use_the_width_there_is(tmp_path: Path) -> None:
+    reason = "contains: 'Lima' not in 'Cuzco!'"
+    agent = 'def one(text): return "Cuzco!"\ndef other(text): return "Lima"\n'
+    suite = "name: capitals\ntest_cases:\n  - {id: peru, input: Peru?, expected: {contains: Lima}}\n"
+    write(tmp_path, agent_py=agent, suite_yaml=suite, pyproject_toml="")
+    words = ("run", "suite.yaml", "--target", "agent.py:one", "--target", "agent.py:other")
+    narrow, wide = (seen(tmp_path, columns, *words) for columns in (80, 120))
+    assert not any(reason in line for line in narrow)
+    assert any(reason in line and line.endswith("✓ passed") for line in wide)

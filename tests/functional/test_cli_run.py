@@ -112,7 +112,7 @@ def test_exit_codes(project: Path) -> None:
     expected = {
         ("--target", "oracle"): (0, "PASSED"),
         ("--target", "null"): (1, "FAILED"),
-        ("--only", "nowhere"): (2, "no case of suite.yaml matches the name nowhere"),
+        ("--only", "nowhere"): (2, "no case of suite.yaml matches the name 'nowhere'"),
         ("--target", "broken.py:answer"): (3, "cannot be imported"),
         ("--target", "flaky.py:answer"): (3, "all 3 trials ended in error, so nothing is known about the target"),
         ("--grader-type", "model"): (4, "not graded yet"),

@@ -41,7 +41,7 @@ def test_what_nothing_matches_is_told_with_names_in_quotes(tmp_path: Path) -> No
     write(tmp_path, suite_yaml="test_cases: [{id: my case, input: x, expected: x}, {id: other, input: x, expected: x}]")
     done = drive(tmp_path, "run", "suite.yaml", "--target", "oracle", "--only", "no such", "--difficulty", "hard")
     assert done.code == 2
-    assert "no case of suite.yaml matches the name no such and the difficulty hard" in done.err
+    assert "no case of suite.yaml matches the name 'no such' and the difficulty 'hard'" in done.err
     assert "cases: 'my case', other" in done.err
 
 

@@ -175,3 +175,10 @@ def test_the_baseline_of_a_run_judges_its_rerun_too(tmp_path: Path) -> None:
     drive(folder, "baseline", "set", "latest", "-o", "base.json")
     done = drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--baseline", "base.json")
     assert steps(done)["rerun"][-3:] == ["--baseline", "base.json", "--failed"]
+
+
+def test_a_baseline_that_was_counted_back_is_named_in_the_rerun(tmp_path: Path) -> None:
+    folder = write(project(tmp_path), good_py='def answer(text): return "Lima" if text else "Cusco"\n')
+    drive(folder, "run", "suite.yaml", "--target", "good.py:answer", "--run-name", "before")
+    done = drive(folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--baseline", "latest")
+    assert steps(done)["rerun"][-3:] == ["--baseline", "before", "--failed"]

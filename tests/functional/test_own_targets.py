@@ -57,7 +57,7 @@ def test_cases_without_any_target_are_named(tmp_path: Path) -> None:
     )
     done = drive(tmp_path, "run", "suite.yaml")
     assert done.code == 2
-    assert "names no target for lost" in done.err
+    assert "has no target for lost" in done.err
 
 
 def test_a_case_that_needs_a_tool_the_target_lacks_is_skipped(tmp_path: Path) -> None:

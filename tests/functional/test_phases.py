@@ -461,7 +461,7 @@ def test_validate_recognises_phases(project: Path) -> None:
         ("required_pass_rate", "required_pass_rat", "unknown key 'required_pass_rat'"),
         ("0.9", "90", "phase.yaml:13: phase.steps[2].config.required_pass_rate: "),
         ("pass^3", "pas^3", "unknown metric 'pas^3'; did you mean 'pass^k'?"),
-        ('"eval" ', '"evl" ', "phase.yaml:9: phase.steps[2].type: unknown type of step 'evl'; did you mean 'eval'?"),
+        ('"eval" ', '"evl" ', "phase.yaml:9: phase.steps[2].type: unknown step type 'evl'; did you mean 'eval'?"),
         ("blocking: true ", "on_failure: {action: stop} ", "allowed: block, warn, continue"),
         (
             "blocking: true ",
@@ -493,7 +493,7 @@ def test_run_says_how_to_run_a_phase(project: Path) -> None:
 def test_a_file_that_is_no_phase(project: Path) -> None:
     done = drive(project, "phase", "evals/feature-x.yaml")
     assert done.code == 2
-    assert "is no phase: a phase file needs phase with steps, or eval_trigger" in done.err
+    assert "is not a phase: a phase file needs phase with steps, or eval_trigger" in done.err
 
 
 def test_filters_that_keep_nothing_are_wrong_usage_before_anything_is_run(project: Path) -> None:

@@ -58,7 +58,7 @@ def test_descriptions_are_listed(project: Path) -> None:
         assert rows == {"described": "Says hello", "greetings": ""}
     text = drive(project, "list-suites").out
     assert re.search(r"^  described .* Says hello$", text, re.M)
-    assert re.search(r"^  ready/bug-fix .* Code that is wrong in one place", text, re.M)
+    assert re.search(r"^  ready/bug-fix .* Code with one mistake", text, re.M)
 
 
 def test_a_suite_that_was_run_is_found_by_its_name_from_another_folder(project: Path) -> None:

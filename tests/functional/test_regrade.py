@@ -60,8 +60,8 @@ def test_changed_grader_code_counts_and_the_old_grades_stay(tmp_path: Path) -> N
     done = drive(folder, "regrade", old)
     assert done.code == 1, "crash has no answer, whichever grader is used"
     new = runs(folder)[0]["run_name"]
-    assert f"{new} regrades {old}: 4 of 6 trials graded again, nothing re-run\n" in done.out
-    assert "1 case changed: milk failed → passed\n" in done.out
+    assert f"{new} regrades {old}: 4 of 6 trials graded again; the target was not run\n" in done.out
+    assert "1 case changed: milk: failed → passed\n" in done.out
     assert "2 trials without an answer to grade, kept as before\n" in done.out
     assert "FAILED   1 failed, 2 passed" in done.out
     assert len(executed(folder)) == 6
@@ -81,7 +81,7 @@ def test_a_regrade_is_marked_in_lists_and_shown_with_what_it_is(tmp_path: Path) 
     assert (first["run_name"], first["regrade_of"], new["regrade_of"]) == (old, "", first["run_id"])
     assert re.search(rf" {new['run_name']} .* regrade of {old} ", drive(folder, "runs").out)
     assert (
-        f"{new['run_name']} regrades {old}: 2 of 3 trials graded again, nothing re-run"
+        f"{new['run_name']} regrades {old}: 2 of 3 trials graded again; the target was not run"
         in drive(folder, "show", new["run_name"]).out
     )
     assert f" · regrade of {old} · " in drive(folder, "show", new["run_name"]).out.splitlines()[0]
@@ -105,7 +105,7 @@ def test_a_changed_suite_grades_by_case_id(tmp_path: Path) -> None:
     for told in (
         "1 case left out (not in changed.json): crash",
         f"1 case left out (not in {old}): new",
-        "1 case left out (another question now): tea",
+        "1 case left out (the question has changed): tea",
     ):
         assert f"warning: {told}" in done.err
         assert told in texts(done.report["notes"])

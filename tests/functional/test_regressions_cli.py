@@ -205,7 +205,7 @@ def test_a_variant_that_broke_does_not_hide_the_loss_of_another(project: Path) -
     assert (code, found["verdict"]) == (3, "INVALID")
     [comparison] = found["comparisons"]
     assert (comparison["new"]["variant"], comparison["verdict"]) == ("agent.py:bad", "REGRESSION")
-    assert "cannot be compared: all 3 cases that both have were not judged in one of them" in found["notes"][0]["text"]
+    assert "cannot be compared: all 3 cases in both were not judged in one of them" in found["notes"][0]["text"]
     shown = drive(project, "regressions", "capitals").out
     assert shown.startswith("INVALID   capitals: the run broke")
     assert "\n\nREGRESSION   100 % → 67 % " in shown

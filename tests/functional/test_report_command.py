@@ -94,7 +94,7 @@ class TestReport:
         [
             (("nobody",), "unknown run 'nobody'"),
             (("first", "--format", "markdwn"), "Did you mean 'markdown'?"),
-            (("first", "-o", "x.foo"), "there is no kind of report with the ending '.foo'"),
+            (("first", "-o", "x.foo"), "no report format has the ending '.foo'"),
             ((), "RUN"),
             (("gone.json",), "there is no file gone.json"),
             (("first", "-o", ".", "--format", "json"), "is a folder"),

@@ -29,7 +29,7 @@ def test_a_living_run_is_not_resumed(project: Project) -> None:
         wait_until(lambda: len(project.executed()) == 5 and len(project.rows()) == 4)
         refused = project.call("resume")
         assert refused.code == 2
-        assert f"run {project.run_names()[0]} is being run by another process" in refused.err
+        assert f"run {project.run_names()[0]} is running in another process" in refused.err
         assert process.poll() is None
         project.let_go()
         done = process.wait()

@@ -89,7 +89,7 @@ def test_the_newest_run_is_loaded_without_a_name(echoed: Run, tmp_path: Path) ->
 def test_messages_about_suites_in_python_name_no_file() -> None:
     with pytest.raises(NothingSelected, match=r"^suite empty has no cases$"):
         evaluate(Suite(name="empty", cases=()), TargetSpec(kind="null"), store=":memory:")
-    with pytest.raises(UsageError, match=r"^suite nobody names no target$"):
+    with pytest.raises(UsageError, match=r"^suite nobody has no target$"):
         evaluate(Suite(name="nobody", cases=[Case(input="1")]), store=":memory:")
 
 

@@ -128,7 +128,7 @@ def test_a_script_that_is_missing_is_named_with_its_folder_and_what_to_do(tmp_pa
 
 def test_a_judge_that_nobody_asks_is_pointed_out(folder: Path) -> None:
     done = drive(folder, "run", "suite.yaml", "--target", "echo", "--judge-model", "foo")
-    assert "foo was not run: no case has a grader that asks a model" in done.both
+    assert "foo was not used: no case has a grader that asks a model" in done.both
 
 
 def test_failed_goes_by_runs_and_not_by_regrades_with_another_file(folder: Path) -> None:

@@ -105,7 +105,7 @@ def test_only_the_newest_runs_are_read_and_earlier_ones_mentioned(project: Path)
 def test_empty_states_say_what_to_do_next(project: Path) -> None:
     assert (
         succeed(project, "trend", "suite.yaml").out
-        == "no run of suite.yaml yet; start one: eval-harness run suite.yaml\n"
+        == "no runs of suite.yaml yet; start one: eval-harness run suite.yaml\n"
     )
     succeed(project, "trend", "suite.yaml", "-o", "t.md", "-o", "t.html")
     for file in ("t.md", "t.html"):
@@ -114,11 +114,11 @@ def test_empty_states_say_what_to_do_next(project: Path) -> None:
     run(project, "good")
     assert shown(project, "capitals", "--since", "1d")["targets"] != []
     later = succeed(project, "trend", "capitals", "--since", "2999-01-01")
-    assert "no run of capitals since 2999-01-01; leave out --since" in later.out
+    assert "no runs of capitals since 2999-01-01; leave out --since" in later.out
     wrong = drive(project, "trend", "capitals", "--since", "yesterday")
     assert (wrong.code, "write a day (2026-01-31) or an age" in wrong.err) == (2, True)
     told = drive(project, "trend", "capitals", env={"EVALHARNESS_TREND_SINCE": "2999-01-01"})
-    assert "no run of capitals since 2999-01-01" in told.out
+    assert "no runs of capitals since 2999-01-01" in told.out
     assert drive(project, "trend", "capitals", env={"EVALHARNESS_PHASE_SINCE": "HEAD~1"}).code == 0
 
 

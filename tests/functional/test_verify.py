@@ -143,7 +143,7 @@ def test_a_sequential_run_comes_to_the_same_end_again(project: Path) -> None:
     rewrite(project, lambda told: told.pop("trials"))
     believed = drive(project, "verify", "report.json").out
     assert "what the sequential run decided" in believed
-    assert "how many and which trials did" in believed
+    assert "how many of their trials, and which" in believed
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_cases_that_are_gone_are_reported_as_not_checked(project: Path) -> None:
     assert "which are not kept" not in drive(project, "verify", name).out
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         connection.execute("UPDATE runs SET cases = NULL")
-    assert "the figures of its cases, which are not kept" in drive(project, "verify", name).out
+    assert "the figures of its cases, which were not kept" in drive(project, "verify", name).out
 
 
 def test_a_run_without_any_trial_is_not_said_to_agree(project: Path) -> None:

@@ -52,7 +52,7 @@ def compared(project: Path) -> str:
 def test_a_comparison_in_a_file_is_checked_against_its_cases(project: Path, compared: str) -> None:
     done = drive(project, "verify", "report.json")
     assert done.code == 0, done.both
-    assert "of the comparison: p-values" in done.out.partition("not checked:")[2]
+    assert "parts of the comparison: p-values" in done.out.partition("not checked:")[2]
     assert "the rule of the comparison (metrics, alpha, power, margin, tolerance)" in done.out
     rewrite(project, lambda report: report["comparison"]["differences"]["pass_rate"].update(new=0.9, n_trials_new=7))
     done = drive(project, "verify", "report.json")
@@ -71,7 +71,7 @@ def test_a_verdict_in_a_file_follows_from_its_differences(project: Path, compare
 def test_a_run_is_compared_with_its_baseline_again(project: Path, compared: str) -> None:
     done = drive(project, "verify", compared)
     assert done.code == 0, done.both
-    assert "of the comparison: p-values" not in done.out
+    assert "parts of the comparison: p-values" not in done.out
     with closing(sqlite3.connect(project / ".evalharness" / "store.db")) as connection, connection:
         where = "WHERE name = ?", (compared,)
         report = json.loads(unpack(connection.execute(f"SELECT report FROM runs {where[0]}", where[1]).fetchone()[0]))
@@ -166,4 +166,4 @@ def test_a_baseline_that_was_removed_is_not_checked(project: Path, compared: str
     assert drive(project, "runs", "rm", before).code == 0
     done = drive(project, "verify", compared)
     assert done.code == 0, done.both
-    assert "of the comparison: p-values" in done.out.partition("not checked:")[2]
+    assert "parts of the comparison: p-values" in done.out.partition("not checked:")[2]

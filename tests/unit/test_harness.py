@@ -621,7 +621,7 @@ class TestDoor:
             assert not [path for path in tmp_path.rglob("r.*") if "sk-very-secret-123" in path.read_text()]
             (tmp_path / "notes.json").write_text("my notes")
             for path, name, wrong in (
-                ("r.odd", None, r"^\S+r\.odd: there is no kind of report with the ending '\.odd'$"),
+                ("r.odd", None, r"^\S+r\.odd: no report format has the ending '\.odd'$"),
                 ("r.odd", "jsn", "Did you mean 'json'"),
                 ("notes.json", None, "would be lost"),
             ):

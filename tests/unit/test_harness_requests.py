@@ -73,7 +73,7 @@ class TestRun:
         assert ids(harness.run(suite, "echo", selection=selection)) == kept
 
     def test_what_a_selection_finds_nothing_by_is_named_without_flags(self, harness: Harness, suite: Suite) -> None:
-        with pytest.raises(NothingSelected, match=r"matches the name x or y and the tag smoke$"):
+        with pytest.raises(NothingSelected, match=r"matches the name 'x' or 'y' and the tag 'smoke'$"):
             harness.run(suite, "echo", selection=Selection(only=("x", "y"), tags=("smoke",)))
 
     def test_a_gate_and_a_baseline(self, harness: Harness, suite: Suite) -> None:
@@ -144,7 +144,7 @@ class TestRun:
 @pytest.mark.parametrize(
     ("make", "wrong"),
     [
-        (lambda: Selection(tags="smoke"), "tags takes several texts, not one"),
+        (lambda: Selection(tags="smoke"), "tags must be a tuple of texts, not one text"),
         (lambda: Selection(limit=0), "limit must be at least 1, not 0"),
         (lambda: GateOverrides(fail_under=90), "fail_under must be a share from 0 to 1, not 90"),
         (lambda: GateOverrides(tolerance=2), "tolerance must be a share from 0 to 1, not 2"),

@@ -30,7 +30,7 @@ from evalharness.steps.check_notifications import with_notified
 from evalharness.steps.choose_targets import choose_targets
 from evalharness.steps.collect_variables import collect_variables, for_suites, public_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, execute, opened, prepare_run
-from evalharness.steps.find_runs import find_run
+from evalharness.steps.find_runs import counted_back, find_run
 from evalharness.steps.find_suites import find_suites, load_suite_text, registrations
 from evalharness.steps.make_report import cases_not_passed
 from evalharness.steps.recall_budget import budget_for
@@ -241,7 +241,7 @@ def _prepared(
     settings = context.settings
     variables = collect_variables(suite, request.variables, settings)
     env = public_environment(request.env, suite, settings)
-    origin = _origin(request, file, variant, variables)
+    origin = _origin(request, file, variant, variables, context.store)
     options = request.options.model_copy(update={"env": env, "origin": origin})
     if suite.templated or (variant.target and variant.target.is_templated):
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
@@ -270,7 +270,7 @@ def _label(written: str) -> str:
     return written if is_file else spec.label
 
 
-def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: Variables) -> Origin:
+def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: Variables, store: Store) -> Origin:
     named = [target for target in request.targets if isinstance(target, str)]
     own = variant.target.label if variant.target and variant.target.prompt else variant.name
     chosen = named if len(named) == 1 else [target for target in named if _label(target) == own]
@@ -286,9 +286,15 @@ def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: 
         timeout_s=request.timeout_s,
         seed=request.seed,
         fail_under=request.gate.fail_under,
-        baseline=request.gate.baseline or "",
+        baseline=_lasting(request.gate.baseline or "", store),
         variables={name: value for name, value in request.variables.items() if known.get(name.lower()) == value},
     )
+
+
+def _lasting(reference: str, store: Store) -> str:
+    """The name of the run that `latest` or `-2` is now: once this run has begun, they are other runs."""
+    run_id = counted_back(reference, store)
+    return store.outline(run_id).name if run_id else reference
 
 
 # Whether a suite runs untrusted code, as far as its files say. Nothing is built.

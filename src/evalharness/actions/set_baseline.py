@@ -185,7 +185,7 @@ def _check_output(path: Path) -> None:
     if path.suffix.lower() != ENDING:
         raise UsageError(f"{path}: a baseline is written as JSON", hint="name a file that ends in .json")
     if path.is_dir():
-        raise UsageError(f"-o {path}: is a folder", hint="name a file")
+        raise UsageError(f"-o {path} is a folder", hint="name a file")
     if path.exists():
         try:
             read_reports(path)

@@ -27,7 +27,7 @@ from evalharness.reports.json_text import json_text
 def command(suites: tuple[str, ...], **flags: Any) -> int:
     """Say which graders, which metric and which gate fit SUITE (a file, a folder or a name).
 
-    Nothing is run. The exit code is 0 whatever is found: advice is no verdict.
+    Nothing is run. The exit code is 0 whatever is found: advice is not a verdict.
     """
     from evalharness.actions.advise_suites import advise_suites
     from evalharness.cli.stdout import screen_on

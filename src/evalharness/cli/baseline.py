@@ -65,7 +65,7 @@ def command(words: tuple[str, ...], **flags: Any) -> int:
     was = done.replaced.run_names if done.replaced and done.replaced.run_ids != done.baseline.run_ids else ""
     wrote = f"\nwrote {output}" if output else ""
     notes = "".join(f"\nnote: {say(note)}" for note in done.notes)
-    text = f"{baseline_text(done.baseline)}{f' (it was {was})' if was else ''}{wrote}{notes}"
+    text = f"{baseline_text(done.baseline)}{f' (previously {was})' if was else ''}{wrote}{notes}"
     return _tell(done.baseline, text, flags, {"notes": [with_texts(note) for note in done.notes]})
 
 

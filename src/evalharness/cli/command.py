@@ -76,6 +76,13 @@ class Command(click.Command):
                     formatter.write_dl(listed)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return self._parsed(ctx, args)
+        except click.BadOptionUsage as error:
+            error.ctx = error.ctx or ctx  # click does not say whose option it was
+            raise
+
+    def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         """click takes `-1` for a flag unless an option that needs a value comes before it."""
         if not any(isinstance(param.type, RunReference) for param in self.params):
             return super().parse_args(ctx, args)

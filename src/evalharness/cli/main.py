@@ -212,6 +212,10 @@ def _usage_words(error: click.ClickException) -> str:
             "" if error.ctx is None or isinstance(error.param, click.Option) else f"; write: {_usage_line(error.ctx)}"
         )
         return f"{_name(error.param, error.ctx)} is missing{wanted}"
+    if isinstance(error, click.BadOptionUsage) and error.ctx is not None:
+        options = [each for each in error.ctx.command.params if isinstance(each, click.Option)]
+        takes_none = any(each.is_flag and error.option_name in (*each.opts, *each.secondary_opts) for each in options)
+        return f"{error.option_name} {'takes no value' if takes_none else 'needs a value'}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, error.ctx)}: {_unlike_a_sentence(error.message)}"
     return _unlike_a_sentence(error.format_message())

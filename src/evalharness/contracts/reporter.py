@@ -38,7 +38,7 @@ class Reporter(ABC):
         presentation: Presentation,  # noqa: ARG002
     ) -> None:
         """Write comparisons of one old run with one or several new ones."""
-        raise UsageError(f"a report of the kind {self.name} cannot show a comparison")
+        raise UsageError(f"a report in the format {self.name} cannot show a comparison")
 
     def recognises_comparisons(self, head: str) -> bool:
         """The same as `recognises`, for a file with comparisons."""

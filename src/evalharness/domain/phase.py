@@ -47,7 +47,7 @@ class OnFailure(Record):
         if written and (path.is_absolute() or ".." in path.parts or "\0" in written or not path.name):
             raise ValueError("must be a file inside the folder of the phase file")
         if unknown := [each for each in _PLACEHOLDER.findall(written) if each != PHASE_ID]:
-            raise ValueError(f"unknown placeholder {unknown[0]}; known is {PHASE_ID}")
+            raise ValueError(f"unknown placeholder {unknown[0]}; the only one is {PHASE_ID}")
         return written
 
 

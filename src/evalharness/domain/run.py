@@ -323,7 +323,7 @@ def check_given_name(name: str, kind: str, longest: int) -> None:
 
 
 def name_taken(name: str) -> UsageError:
-    return UsageError(f"there is a run named {name} already", hint="take another name")
+    return UsageError(f"there is a run named {name} already", hint="choose another name")
 
 
 def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:

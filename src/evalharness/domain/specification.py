@@ -136,7 +136,7 @@ def expand_short_form(written: Any, noun: str, common: tuple[str, ...]) -> Any:
             raise ValueError(f"'type' must be the name of a {noun}")
         return {"kind": kind, "options": rest or None, **shared}
     if not rest:
-        raise ValueError(f"names no {noun}: write {{{noun}-name: options}}")
+        raise ValueError(f"must name a {noun}: write {{{noun}-name: options}}")
     kind, options = next(iter(rest.items()))
     extra = {key: value for key, value in rest.items() if key != kind}
     if extra:

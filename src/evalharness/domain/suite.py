@@ -24,7 +24,7 @@ from evalharness.domain.case import Case, Name, Seconds, is_typed_input, session
 from evalharness.domain.gate import Gate, Presets, Share
 from evalharness.domain.notification import Notifications
 from evalharness.domain.phase import Phase
-from evalharness.domain.problem import Problem
+from evalharness.domain.problem import Problem, quoted
 from evalharness.domain.prompt import Prompt, named_prompts
 from evalharness.domain.record import Record
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -295,7 +295,7 @@ class Selection:
     def __post_init__(self) -> None:
         for name, texts in (("only", self.only), ("tags", self.tags), ("categories", self.categories)):
             if isinstance(texts, str):
-                raise UsageError(f"{name} takes several texts, not one", hint=f"write {name}=({texts!r},)")
+                raise UsageError(f"{name} must be a tuple of texts, not one text", hint=f"write {name}=({texts!r},)")
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"limit must be at least 1, not {self.limit}")
 
@@ -323,7 +323,8 @@ class Selection:
             ("the category", self.categories),
             ("the difficulty", self.difficulties),
         )
-        return " and ".join(f"{what} {' or '.join(texts)}" for what, texts in chosen if texts) or "the selection"
+        named = (f"{what} {' or '.join(map(quoted, texts))}" for what, texts in chosen if texts)
+        return " and ".join(named) or "the selection"
 
 
 def _names(wanted: Iterable[str], *labels: str) -> bool:

@@ -47,7 +47,7 @@ class FunctionOptions(Options):
     @model_validator(mode="after")
     def _names_a_function(self) -> FunctionOptions:
         if not self.function and not self.live:
-            raise ValueError("names no function: write module:attr or file.py:attr")
+            raise ValueError("must name a function: write module:attr or file.py:attr")
         return self
 
 

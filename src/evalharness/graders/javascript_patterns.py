@@ -199,7 +199,7 @@ class _Translation:
 
     def _close_group(self) -> None:
         if not self._open:
-            raise UsageError(") closes no group")
+            raise UsageError(") closes a group that was never opened")
         group = self._open.pop()
         self._done.append(")")
         self._repeatable = None if group.opening in ("(?<=", "(?<!") else group.start
@@ -278,7 +278,7 @@ def _character_class(token: str, *, has_names: bool) -> str:
     negated = token.startswith("[^")
     atoms = _CLASS_ATOM.findall(token[2 if negated else 1 : -1])
     if has_names and r"\k" in atoms:
-        raise UsageError(r"\k in [ ] names no group")
+        raise UsageError(r"\k cannot name a group inside [ ]")
     if not atoms:
         return _ANY if negated else _class([(0, LAST_UNIT)], negated=True)
     return _class(_merged(_class_members(atoms)), negated=negated)

@@ -36,7 +36,7 @@ class OwnScorerOptions(ScorerOptions):
     @model_validator(mode="after")
     def _names_a_scorer(self) -> OwnScorerOptions:
         if not self.scorer and not self.live:
-            raise ValueError("names no scorer: write module:attr or file.py:attr")
+            raise ValueError("must name a scorer: write module:attr or file.py:attr")
         return self
 
 

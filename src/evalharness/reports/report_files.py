@@ -124,7 +124,7 @@ def _with_ending(path: Path, reporters: Iterable[Reporter]) -> Reporter:
 
 def unknown_ending(path: Path, endings: Sequence[str]) -> UsageError:
     return UsageError(
-        f"{path}: there is no kind of report with the ending '{path.suffix}'",
+        f"{path}: no report format has the ending '{path.suffix}'",
         hint=f"known endings: {', '.join(endings)}",
     )
 
@@ -208,7 +208,7 @@ def _printing(name: str) -> Reporter:
     reporter = registry.build_reporter(name)
     if not reporter.can_stream:
         known = " or ".join(reporter.endings)
-        raise UsageError(f"a report of the kind {name} cannot be printed", hint=f"write it to a file: {known}")
+        raise UsageError(f"a report in the format {name} cannot be printed", hint=f"write it to a file: {known}")
     return reporter
 
 

@@ -109,7 +109,7 @@ def _common_target(suite: Suite, where: str) -> TargetSpec:
     without = [case.id for case in suite.cases if case.target is None]
     if own and not without:
         return next(iter(own.values())) if len(own) == 1 else TargetSpec(kind="null", name="each case's own")
-    which = f"{where} names no target" + (f" for {_listed(without)}" if own else "")
+    which = f"{where} has no target" + (f" for {_listed(without)}" if own else "")
     if suite.targets:
         raise UsageError(
             which, hint=Hint("hint.choose_target", targets=list(suite.targets)[:5], number=len(suite.targets))

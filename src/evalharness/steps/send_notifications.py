@@ -58,7 +58,7 @@ def notifications_for(suite: Suite, settings: Settings) -> tuple[Notification, .
         found = Notification.model_validate(written)
         return (Notification.model_validate({**found.model_dump(), "on": settings.notify_on or found.on}),)
     except ValidationError as error:
-        raise UsageError(f"cannot notify as the settings say: {explain(error, 'notify')}") from None
+        raise UsageError(f"the notification settings are wrong: {explain(error, 'notify')}") from None
 
 
 def filled(to: Notification, suite: Suite, given: Mapping[str, str], settings: Settings) -> Notification:
@@ -188,4 +188,4 @@ def _failed(result: ProcessResult) -> str:
 def _how_ended(result: ProcessResult) -> str:
     if result.ended == "exited":
         return f"exit code {result.exit_code}"
-    return "it printed too much" if result.ended == "flood" else f"no end within {LIMIT_S:g} s"
+    return "it printed too much" if result.ended == "flood" else f"it did not end within {LIMIT_S:g} s"

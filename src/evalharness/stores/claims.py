@@ -42,7 +42,7 @@ class LocalClaims:
     def claimed(self, run_id: str, run_name: str) -> Iterator[None]:
         with self._lock:
             if run_id in self._claimed:
-                raise RunBusy(f"run {run_name} is being run already", hint=_WAIT)
+                raise RunBusy(f"run {run_name} is already running", hint=_WAIT)
             self._claimed.add(run_id)
         try:
             yield
@@ -61,7 +61,7 @@ def _locked(path: Path, run_name: str) -> IO[bytes]:
                     opened.pop_all()
                     return file
     except BlockingIOError:
-        raise RunBusy(f"run {run_name} is being run by another process", hint=_WAIT) from None
+        raise RunBusy(f"run {run_name} is running in another process", hint=_WAIT) from None
     except OSError as error:
         raise StoreError(
             f"run {run_name} cannot be claimed: {error}", hint="check that the store's folder can be written to"

@@ -279,7 +279,7 @@ _BY_CODE: Mapping[int, tuple[str, str | Hint]] = MappingProxyType(
             _other_store("restore it from a backup"),
         ),
         sqlite3.SQLITE_CONSTRAINT: (
-            "the store {place} refused the results ({error}): the run was removed while it was being run",
+            "the store {place} refused the results ({error}): the run was removed while it was running",
             "start the run again",
         ),
     }

@@ -87,7 +87,7 @@ class HttpOptions(Options):
     def _one_form(self) -> HttpOptions:
         refuse_both_forms(self)
         if self.start is not None and "{" in urlsplit(self.url).netloc.replace("{{", ""):
-            raise ValueError("start needs a fixed address: write host and port in url")
+            raise ValueError("`start` needs a fixed address: write the host and port in `url`")
         return self
 
 
@@ -198,7 +198,7 @@ class HttpTarget(Target):
     def _transcript(self, asked: HttpRequest, response: Any, text: str) -> Transcript:
         status, content_type = response.status, response.content_type
         if status < FIRST_STATUS:
-            raise TargetUnavailable(f"HTTP {status:03}: this is not a status of HTTP")
+            raise TargetUnavailable(f"HTTP {status:03}: this is not an HTTP status")
         evidence = Transcript(output=text, events=({"type": "http", "status": status},))
         if asked.wants_response and status not in OVERLOADED:
             headers = {name.lower(): value for name, value in response.headers.items()}

@@ -30,7 +30,7 @@ def test_an_expectation_may_name_its_grader() -> None:
     ("fields", "message"),
     [
         ({"expected": [1, 2]}, "json_equals"),
-        ({"expected": {}}, "names no grader"),
+        ({"expected": {}}, "must name a grader"),
         ({"id": ""}, "id"),
         ({"timeout_seconds": 0}, "timeout_seconds"),
         ({"timeout_seconds": float("inf")}, "timeout_seconds"),

@@ -47,8 +47,8 @@ def test_what_all_graders_share_is_kept_apart_from_their_options() -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ({}, "names no grader"),
-        ({"weight": 2}, "names no grader"),
+        ({}, "must name a grader"),
+        ({"weight": 2}, "must name a grader"),
         ({"type": 5}, "must be the name of a grader"),
         ({"json_equals": {"a": 1}, "wieght": 2}, "did you mean 'weight'"),
         ({"regex": {"pattern": "a"}, "flags": []}, "inside its mapping"),

@@ -431,7 +431,7 @@ class TestUnequalWeights:
 
     def test_nothing_is_compared_where_every_case_weighs_0(self) -> None:
         cases = alike(3, 1, 1, weight=0.0)
-        with pytest.raises(UsageError, match="every case that both have has weight 0"):
+        with pytest.raises(UsageError, match="every case in both has weight 0"):
             compared(report(*cases), report(*cases))
 
     def test_what_would_settle_it_counts_the_cases_that_weigh(self) -> None:

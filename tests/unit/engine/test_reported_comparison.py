@@ -62,7 +62,7 @@ def test_a_comparison_agrees_with_its_report() -> None:
     report, rows, old = told()
     for found in (verify_report(report, rows), verify_cases(report)):
         assert found.mismatches == ()
-        assert any(each.startswith("of the comparison: p-values") for each in tuple(map(say, found.believed)))
+        assert any(each.startswith("parts of the comparison: p-values") for each in tuple(map(say, found.believed)))
     with_baseline = verify_report(report, rows, comparison=compare(old, report, RULE))
     assert with_baseline.mismatches == ()
     assert not any("p-values" in each for each in tuple(map(say, with_baseline.believed)))

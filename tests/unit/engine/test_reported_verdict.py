@@ -183,7 +183,7 @@ def test_flips_that_are_not_reported_one_by_one_are_believed() -> None:
     told = lied(new, gate, verdict="FAILED", exit_code=1, comparison=whole.model_copy(update={"cases": unflipped}))
     found = verify_report(told, rows)
     assert not any(each.figure.startswith(("gate", "verdict")) for each in found.mismatches)
-    assert "whether others failed that always passed (strict_flips)" in tuple(map(say, found.believed))
+    assert "whether other cases failed that had always passed (strict_flips)" in tuple(map(say, found.believed))
     wrong = verify_report(passing(told, checks=(*new.gate.checks, flips)), rows).mismatches
     assert {"gate.verdict", "verdict"} <= {each.figure for each in wrong}
 

@@ -179,7 +179,7 @@ class TestWithoutTrials:
         retried = report.model_copy(update={"metadata": report.metadata.model_copy(update={"retry_failed": True})})
         found = verify_cases(retried)
         assert found.mismatches == ()
-        assert "all that follows later answers (retry_failed)" in tuple(map(say, found.believed))
+        assert "everything that depends on later answers (retry_failed)" in tuple(map(say, found.believed))
         assert verify_cases(changed(retried, "metrics/pass_at_1", 0.5)).mismatches
 
     def test_cases_that_cannot_be_are_reported(self) -> None:
@@ -243,5 +243,5 @@ def test_an_interval_that_an_earlier_version_made_is_not_called_wrong_but_not_ch
         old = report.model_copy(update={"measurements": report.measurements | {"pass_rate": told}})
         for found in (verify_report(old, rows), verify_cases(old)):
             assert [each.figure for each in found.mismatches] == wrong
-            assert "intervals by clustered Wilson, which an earlier version made" in map(say, found.believed)
+            assert "intervals by clustered Wilson, a method of an earlier version" in map(say, found.believed)
     assert "believed.earlier_intervals" not in {each.code for each in verify_report(report, rows).believed}

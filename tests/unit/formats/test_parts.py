@@ -15,7 +15,7 @@ HELD = "reason: r, owner: o, expires: 2999-01-01"
     [
         ("graders: [{all_of: [{exat: y}]}]", "graders[0].all_of: unknown grader 'exat'; did you mean 'exact'?"),
         ("expected: {exat: y}", "expected: unknown grader 'exat'; did you mean 'exact'?"),
-        ("expected: {}", "expected: names no grader: write {grader-name: options}"),
+        ("expected: {}", "expected: must name a grader: write {grader-name: options}"),
         ("graders: [{function: 5}]", "graders[0].function: must be text, not 5"),
         ("graders: [{function: {function: 5}}]", "graders[0].function.function: must be text, not 5"),
     ],
@@ -53,7 +53,7 @@ def test_cases_and_categories_that_a_gate_names(gate: str, problem: str, tmp_pat
 
 @pytest.mark.parametrize(
     ("execution", "problem"),
-    [("5", "must be a mapping, not 5"), ("{}", "names no target: write {target-name: options}")],
+    [("5", "must be a mapping, not 5"), ("{}", "must name a target: write {target-name: options}")],
 )
 def test_an_execution_that_is_none(execution: str, problem: str, tmp_path: Path) -> None:
     current = f"{{input: x, execution: {execution}}}"

@@ -205,7 +205,7 @@ def test_an_unknown_column_is_named_with_the_known_ones(convert: Any) -> None:
         (["input=a", "metadata=b"], "unknown key 'metadata' of a mapping"),
         (["input=a", "expected.contians=b"], "Did you mean 'contains'"),
         (["input={a"], "unmatched '{'"),
-        (["input={{a}}"], "names no column"),
+        (["input={{a}}"], "no column is named"),
         (["input=a", "expected=a~("], r"^mapping expected=a~\(: '\(' is not a regular expression"),
         (["input=a", "expected={"], "^mapping expected={: unmatched '{'"),
         (["input=a", "files.../x=b"], "inside the workspace"),

@@ -33,7 +33,7 @@ def trials() -> list[Trial]:
 
 @pytest.mark.parametrize("name", ["report", "report.txt", "report.docx", ".json", "xml"])
 def test_an_ending_nobody_knows_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no kind of report with the ending") as caught:
+    with pytest.raises(UsageError, match="no report format has the ending") as caught:
         check_outputs([str(tmp_path / name)])
     assert str(caught.value.hint).startswith("known endings: .json, .xml, .html, ")
 
@@ -152,7 +152,7 @@ def test_a_document_about_reports_is_json_and_replaces_no_report(tmp_path: Path)
     assert check_documents([str(comparison)]) == [comparison]
     with pytest.raises(UsageError, match="exists and contains something else"):
         check_documents([str(report)])
-    with pytest.raises(UsageError, match="there is no kind of report with the ending") as caught:
+    with pytest.raises(UsageError, match="no report format has the ending") as caught:
         check_documents([str(tmp_path / "comparison.xml")])
     assert caught.value.hint == "known endings: .json"
 

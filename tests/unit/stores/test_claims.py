@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_claim_is_refused_while_it_is_taken_and_leaves_no_file(path: Path) -> None:
     with (
         claimed(path, "brave-otter-042"),
-        pytest.raises(RunBusy, match="brave-otter-042 is being run"),
+        pytest.raises(RunBusy, match="brave-otter-042 is running in another process"),
         claimed(path, "brave-otter-042"),
     ):
         pass

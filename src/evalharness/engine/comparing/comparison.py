@@ -211,7 +211,7 @@ def _comparison(
         verdict=verdict,
         why=joined([*whys, *besides], SEVERITIES[verdict]),
         decisive=tuple(difference.metric for difference in deciding),
-        settle=joined([_settle(draft, each, rule, is_alone=len(can_decide) == 1) for each in open_]) if open_ else None,
+        settle=_settled(draft, open_, rule, is_alone=len(can_decide) == 1) if open_ else None,
         notes=(*_notes(draft), *_notes_on_ratios(differences, can_decide, len(draft.olds)), *_notes_on_runs(draft)),
         n_cases=len(pairs),
         changed=pairing.changed,
@@ -248,14 +248,22 @@ def _critical(draft: _Draft, rule: RegressionRule) -> Difference | None:
     return decided.model_copy(update={"why": of_critical(draft.critical, decided, lost, rule)})
 
 
-def _settle(draft: _Draft, decided: Difference, rule: RegressionRule, is_alone: bool) -> Finding:
-    """Where several figures can decide, each is settled by itself, so it is named."""
+def _settled(draft: _Draft, undecided: Sequence[Difference], rule: RegressionRule, is_alone: bool) -> Finding:
+    """Where several figures can decide, each is named, unless the same would settle all that are open."""
+    ways = [_settle(draft, each, rule) for each in undecided]
+    if is_alone or (len(ways) > 1 and all(way == ways[0] for way in ways)):
+        return ways[0]
+    return joined(
+        [finding("settle.metric", metric=each.metric, how=how) for each, how in zip(undecided, ways, strict=True)]
+    )
+
+
+def _settle(draft: _Draft, decided: Difference, rule: RegressionRule) -> Finding:
     is_critical = decided.metric == "critical"
     evidence = draft.critical if is_critical else draft.found[decided.metric]
     pairs = draft.critical_pairs if is_critical else draft.pairing.pairs
     assert evidence is not None  # it was decided by it
-    how = required_sample(Undecided(decided, evidence, pairs, rule, draft.pairing.runs))
-    return how if is_alone else finding("settle.metric", metric=decided.metric, how=how)
+    return required_sample(Undecided(decided, evidence, pairs, rule, draft.pairing.runs))
 
 
 def _notes(draft: _Draft) -> Iterable[Finding]:

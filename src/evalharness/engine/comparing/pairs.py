@@ -120,9 +120,7 @@ def _nothing_shared(olds: Sequence[Report], new: Report, paired: Pairing) -> Usa
             )
     start = f"{old.metadata.run_name} and {new.metadata.run_name} cannot be compared"
     if paired.pairs:
-        return UsageError(
-            f"{start}: every case that both have has weight 0", hint="give a case of the suite a weight above 0"
-        )
+        return UsageError(f"{start}: every case in both has weight 0", hint="give a case of the suite a weight above 0")
     if old.metadata.suite_name != new.metadata.suite_name:
         suites = f"{old.metadata.suite_name} and {new.metadata.suite_name}"
         return UsageError(
@@ -134,16 +132,16 @@ def _nothing_shared(olds: Sequence[Report], new: Report, paired: Pairing) -> Usa
         grading = other_grading(judges_of(*olds), judges_of(new))
         how = f"graded in another way ({grading})" if is_regraded else "changed in between"
         return UsageError(
-            f"{start}: {_all(paired.changed)} that both have {_was(paired.changed)} {how}",
+            f"{start}: {_all(paired.changed)} in both {_was(paired.changed)} {how}",
             hint=Hint("hint.new_baseline", run=new.metadata.run_name),
         )
     if paired.unjudged:
         return UsageError(
-            f"{start}: {_all(paired.unjudged)} that both have {_was(paired.unjudged)} not judged in one of them",
+            f"{start}: {_all(paired.unjudged)} in both {_was(paired.unjudged)} not judged in one of them",
             hint=Hint("hint.judge_the_rest"),
         )
     if paired.ignored:
-        return UsageError(f"{start}: every case that both have is quarantined", hint="take a case out of quarantine")
+        return UsageError(f"{start}: every case in both is quarantined", hint="take a case out of quarantine")
     return UsageError(f"{start}: they have no case in common", hint="choose runs of the same cases")
 
 

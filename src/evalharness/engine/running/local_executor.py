@@ -91,7 +91,7 @@ class LocalSession:
             if not task.cancelled() and (error := task.exception()):
                 raise error
             if task.cancelled() and not task.asked:
-                raise HarnessError("a task of the run was cancelled by code that it runs", hint=KEPT)
+                raise HarnessError("code that the run calls cancelled one of its tasks", hint=KEPT)
 
     def _has_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception():

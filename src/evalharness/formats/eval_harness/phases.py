@@ -21,7 +21,7 @@ from evalharness.syntax.source import ENDINGS, Source, read_source
 FORMAT = "phase"
 PHASE, TRIGGER, EVAL = "phase", "eval_trigger", "eval"
 STEP_KEYS = ("type", "name", "description", "config")
-NEEDED = "is no phase: a phase file needs phase with steps, or eval_trigger"
+NEEDED = "is not a phase: a phase file needs phase with steps, or eval_trigger"
 
 
 def looks_like_phase(data: Any) -> bool:
@@ -60,7 +60,7 @@ def _phase_of(source: Source, missing: Severity) -> LoadedFile:
         steps.append(PhaseStep(type=EVAL, phase_eval=found))
     phase = Phase(name=name, steps=tuple(steps))
     if not phase.evals and not findings.has_errors:
-        findings.add((PHASE, "steps"), f"has no step of the type {EVAL}, so there is nothing to run")
+        findings.add((PHASE, "steps"), f"has no step of type {EVAL}, so there is nothing to run")
     problems = tuple(sorted(findings.problems, key=lambda problem: problem.line))
     return LoadedFile(source.path, None, problems, FORMAT, phase=None if findings.has_errors else phase)
 
@@ -85,7 +85,7 @@ def _steps(findings: Findings, phase: Any, missing: Severity) -> Iterator[PhaseS
     for number, step in enumerate(written):
         place: FieldPath = (PHASE, "steps", number)
         if not isinstance(step, Mapping) or not isinstance(step.get("type"), str):
-            what = "lacks a type" if isinstance(step, Mapping) else f"must be a mapping with type, not {kind_of(step)}"
+            what = "has no type" if isinstance(step, Mapping) else f"must be a mapping with type, not {kind_of(step)}"
             findings.add(place, what)
             continue
         yield from _step(findings, place, step, missing)
@@ -96,7 +96,7 @@ def _step(findings: Findings, place: FieldPath, step: Mapping[str, Any], missing
     findings.unknown_keys(place, step, STEP_KEYS, "warning")
     if type_ != EVAL:
         if closest(type_.lower(), [EVAL]):
-            findings.add((*place, "type"), f"unknown type of step '{type_}'", suggestion=EVAL)
+            findings.add((*place, "type"), f"unknown step type '{type_}'", suggestion=EVAL)
         yield PhaseStep(type=type_, description=str(about))
         return
     if "config" not in step:

@@ -128,7 +128,7 @@ def _template(key: str, value: str) -> Cell:
             pieces[-1] += _ESCAPES[escaped] if escaped else found[0][0]
     pieces[-1] += value[end:]
     if not columns:
-        raise UsageError(f"mapping {key}={value}: names no column; write {{column}}")
+        raise UsageError(f"mapping {key}={value}: no column is named; write {{column}}")
     return Cell(tuple(columns), tuple(pieces))
 
 

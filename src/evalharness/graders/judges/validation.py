@@ -53,7 +53,7 @@ async def validate_judge(llm: Llm, limit_s: float = LIMIT_S) -> Judging:
         raise ModelUnavailable(text, hint=other_judge("try again later")) from error
     except BadReply as error:
         raise UsageError(f"{llm.name} cannot be a judge: {error}", hint=other_judge()) from error
-    text = f"asked whether '{RESPONSE}' says so, it said no: {result.reason}"
+    text = f"it said that '{RESPONSE}' does not meet '{CRITERION}': {result.reason}"
     raise UsageError(f"{llm.name} cannot be a judge: {text}", hint=other_judge())
 
 

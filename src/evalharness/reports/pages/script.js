@@ -100,6 +100,7 @@
     if (b === null || b === undefined) return -1;
     return a < b ? -1 : 1;
   };
+  const cases = (number) => `${number.toLocaleString("en")} ${number === 1 ? "case" : "cases"}`;
   const drawRow = (row) => {
     const shownRow = $("#case-row").content.cloneNode(true);
     const line = $("tr", shownRow);

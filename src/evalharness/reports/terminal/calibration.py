@@ -72,7 +72,7 @@ def example_lines(found: ExampleCalibration) -> Iterator[tuple[str, str, str]]:
         yield "direction", f"{_leaning(found.mean_difference)} on average", ""
         yield (
             "too few",
-            f"{n} cannot show how far this judge is off in general: add examples, {ENOUGH_EXAMPLES} at the least",
+            f"{n} cannot show how far this judge is off in general: add examples, at least {ENOUGH_EXAMPLES}",
             "",
         )
         return

@@ -15,7 +15,7 @@ from evalharness.reports.terminal.figures import rate_text
 from evalharness.reports.terminal.screen import MARKS, Part, Screen, padded
 from evalharness.reports.wording import money
 
-NARROWEST, WIDEST = 14, 30
+NARROWEST, WIDEST = 14, 40
 WIDEST_ID = 24
 GAP = "   "
 RATE, COST = "pass rate", "cost"
@@ -42,7 +42,7 @@ class Matrix:
         most = max(1, min(len(self._runs), room // (NARROWEST + len(GAP))))
         bands = math.ceil(len(self._runs) / most)
         fitting = math.ceil(len(self._runs) / bands)  # bands of one size, rather than a last one of a single column
-        wide = max(NARROWEST, min(WIDEST, room // fitting - len(GAP)))
+        wide = max(NARROWEST, min(self._needed(shown), room // fitting - len(GAP)))
         for first in range(0, len(self._runs), fitting):
             if first:
                 self._screen.say()
@@ -52,6 +52,16 @@ class Matrix:
         passed = sum(self._passes_everywhere(case_id) for case_id in self._ids() if case_id not in set(cases))
         if passed:
             self._screen.say(MARKS["passed"], f" {count(passed, 'case')} passed everywhere")
+
+    def _needed(self, cases: Sequence[str]) -> int:
+        """The width of a column in which nothing has to be cut, as far as columns may be so wide."""
+        places = range(len(self._runs))
+        cells = [self._cell(place, case_id, WIDEST) for place in places for case_id in cases]
+        cells += [[head] for place in places for head in (*self._head(place, WIDEST), self._rate(place))]
+        return max(self._width_of(cell) for cell in cells)
+
+    def _width_of(self, cell: Sequence[Part]) -> int:
+        return sum(self._screen.width_of(part if isinstance(part, str) else part[0]) for part in cell)
 
     def _ids(self) -> list[str]:
         return list(dict.fromkeys(case_id for found in self._results for case_id in found))
@@ -77,8 +87,7 @@ class Matrix:
     def _row(self, label: str, cells: Sequence[Sequence[Part]], ids: int, wide: int) -> None:
         line: list[Part] = [padded(self._screen.cut(label, ids), ids)]
         for cell in cells[:-1]:
-            used = sum(self._screen.width_of(part if isinstance(part, str) else part[0]) for part in cell)
-            line += [GAP, *cell, " " * (wide - used)]
+            line += [GAP, *cell, " " * (wide - self._width_of(cell))]
         self._screen.say(*line, GAP, *cells[-1])
 
     def _head(self, place: int, wide: int) -> list[str]:

@@ -20,8 +20,8 @@ LABELS = {
     "selftest.cannot_fail": "cannot fail",
     "selftest.grader_raised": "breaks",
     "selftest.judge_flips": "judges",
-    "selftest.never_failed": "never failed",
-    "selftest.never_passed": "never passed",
+    "selftest.never_failed": "history",
+    "selftest.never_passed": "history",
     "selftest.no_verdict": "no verdict",
 }
 FIX_GRADERS = "fix the graders that break"

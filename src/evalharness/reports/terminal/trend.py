@@ -53,10 +53,10 @@ class TrendReport:
     def show_nothing(self, trend: Trend, since: str) -> None:
         """Where no run is meant: what to do next."""
         if since:
-            self._screen.say(f"no run of {trend.source} since {since}; leave out --since to see all runs")
+            self._screen.say(f"no runs of {trend.source} since {since}; leave out --since to see all runs")
         else:
             start = first_command(trend, self._screen.command, self._store)
-            self._screen.say(f"no run of {trend.source} yet; start one: {start}")
+            self._screen.say(f"no runs of {trend.source} yet; start one: {start}")
 
     def _target(self, target: TargetTrend) -> None:
         self._screen.say((target.target or "no name", "bold"))

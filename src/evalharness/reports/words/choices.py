@@ -25,7 +25,7 @@ def _metric(goal: str, metric: str, k: int) -> str:
 
 def _goal_unknown(k: int) -> str:
     return (
-        f"pass@1, unless you say more: pass@{k} if a wrong answer can be tried again (--goal retries), "
+        f"pass@1, unless you say which: pass@{k} if a wrong answer can be tried again (--goal retries), "
         f"pass^{k} if every answer has to be right (--goal reliable)"
     )
 

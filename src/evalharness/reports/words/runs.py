@@ -88,7 +88,7 @@ def _unattributed(cost_usd: float, tokens: int) -> str:
 def _cases_changed(changes: Sequence[tuple[str, str, str]], number: int) -> str:
     if not number:
         return "no case changed"
-    shown = [f"{case_id} {was} → {now}" for case_id, was, now in changes]
+    shown = [f"{case_id}: {was} → {now}" for case_id, was, now in changes]
     return f"{count(number, 'case')} changed: {first_names(shown, number)}"
 
 
@@ -167,7 +167,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.stopped_after_failures": "stopped after failures",
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} not graded yet",
         "run.no_such_grader": _no_such_grader,
-        "run.judge_not_needed": "{judge} was not run: no case has a grader that asks a model",
+        "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
@@ -185,7 +185,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "spending.judge_check": lambda judging: f"checking the judge took {judging_text(Judging(**judging))}",
         "spending.unattributed": _unattributed,
         "regrade.graded": lambda run, old, graded, planned: (
-            f"{run} regrades {old}: {graded:,} of {count(planned, 'trial')} graded again, nothing re-run"
+            f"{run} regrades {old}: {graded:,} of {count(planned, 'trial')} graded again; the target was not run"
         ),
         "regrade.cases_changed": _cases_changed,
         "regrade.kept_unanswered": lambda trials: (
@@ -201,7 +201,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "regrade.pending": lambda trials, run: f"{count(trials, 'trial')} of {run} not run yet, so pending here too",
         "regrade.not_in_suite": lambda suite, cases, number: _left_out(f"not in {suite}", cases, number),
         "regrade.not_asked": lambda run, cases, number: _left_out(f"not in {run}", cases, number),
-        "regrade.question_changed": lambda cases, number: _left_out("another question now", cases, number),
+        "regrade.question_changed": lambda cases, number: _left_out("the question has changed", cases, number),
         "artifacts.missing": lambda cases, number: f"cases without an artifact, left out: {listed(cases, number)}",
         "artifacts.unmatched": _unmatched,
         "artifacts.without_variant": lambda places, number, runs: (

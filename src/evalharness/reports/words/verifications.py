@@ -24,41 +24,41 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "what the suite says (case_threshold, max_error_rate, retry_failed; of cases their names, keys, weights, "
             "clusters, criticality)"
         ),
-        "believed.run": "whose run it was and when (names, variant, regrade_of, timestamp)",
+        "believed.run": "which run it is and when it was made (names, variant, regrade_of, timestamp)",
         "believed.duration": "how long the whole run took",
         "believed.gate": "what the gate asks for (its checks, their limits, required cases)",
         "believed.checks": lambda checks: f"what the gate found for {', '.join(checks)}",
         "believed.cases": "the cases themselves",
         "believed.grades_and_tokens": "verdicts by grader, tokens, the whole cost",
-        "believed.trials_of_failures": "of the cases that failed or were not judged: how many and which trials did",
-        "believed.later_answers": "all that follows later answers (retry_failed)",
-        "believed.earlier_intervals": "intervals by {method}, which an earlier version made",
-        "believed.lost_cases": "the figures of its cases, which are not kept",
+        "believed.trials_of_failures": "for cases that failed or were not judged: how many of their trials, and which",
+        "believed.later_answers": "everything that depends on later answers (retry_failed)",
+        "believed.earlier_intervals": "intervals by {method}, a method of an earlier version",
+        "believed.lost_cases": "the figures of its cases, which were not kept",
         "believed.sequential_plan": "what the sequential run was planned to decide",
         "believed.sequential_decision": "what the sequential run decided, and from which trials",
         "believed.comparison_rule": "the rule of the comparison (metrics, alpha, power, margin, tolerance)",
         "believed.baseline_run": "which runs the baseline had (comparison.old, comparison.before)",
         "believed.baseline_trials": (
-            "of the comparison: p-values, methods, detectable losses and false alarms, which rest on how often the "
-            "baseline was tried, and its scores, times and costs, with their intervals and how many trials lack one"
+            "parts of the comparison: p-values, methods, detectable losses and false alarms, which depend on how often "
+            "the baseline was tried; its scores, times and costs, their intervals, and how many trials lack one"
         ),
-        "believed.baseline_runs": "the intervals of the comparison, which rest on how much the baseline's runs vary",
+        "believed.baseline_runs": "the intervals of the comparison, which depend on how much the baseline's runs vary",
         "believed.baseline_cases": "the baseline's side of the comparison, of which only the worst cases are reported",
-        "believed.past_answers": "what earlier runs answered to the cases that are lost",
-        "believed.flips": "whether others failed that always passed (strict_flips)",
+        "believed.past_answers": "how earlier runs answered the cases that now fail",
+        "believed.flips": "whether other cases failed that had always passed (strict_flips)",
         "believed.judging": "what judges took and cost",
         "believed.answers": "what the target answered (output)",
         "believed.grades": (
-            "of single grades what their trial does not depend on: who gave them, whether they were required, "
+            "parts of single grades that do not decide their trial: who gave them, whether they were required, "
             "their weight, the F1 of tool calls"
         ),
         "believed.seeds": "the seeds of trials",
         "believed.unjudged_durations": (
-            "how long trials took that were not judged, and the harness's own time next to a reported one (measured_s)"
+            "how long trials took that were not judged, and the harness's own time beside a reported one (measured_s)"
         ),
         "believed.histories": "the history of cases (failure_count, last_passed)",
         "believed.later_figures": (
-            "figures that an earlier version did not report yet (by_difficulty, difficulty) or computed otherwise "
+            "figures that an earlier version did not report yet (by_difficulty, difficulty) or computed differently "
             "(detectable)"
         ),
         "believed.lacking": "how many judged trials lack a score or a cost",
