@@ -331,7 +331,7 @@ def test_the_report_can_be_written_elsewhere(project: Path) -> None:
 def test_the_report_is_markdown_whatever_its_name(project: Path) -> None:
     done = phase(project, "phase.yaml", "-o", "report.json")
     assert done.code == 2
-    assert "there is no kind of report with the ending '.json'" in done.err
+    assert "no report format has the ending '.json'" in done.err
     assert "known endings: .md, .markdown" in done.err
 
 
