@@ -119,6 +119,7 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "last_passed": _TEXT.or_none,
         "key": _NAME,
         "verdict": _Column(frozenset({str}), _is_json),
+        "job": _Column(frozenset({str}), _is_json),
         "tokens": _COUNT,
     }
 )

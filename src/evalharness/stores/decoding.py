@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import SPEND_CAP, Grade
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -26,7 +27,7 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Attempt, Outcome, Trial, cause_in_words
 from evalharness.errors import StoreError
 from evalharness.stores.columns import damaged
-from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, GRADES, MARK, REPORT, RUN, SUITE, unpack, written
+from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, GRADES, JOB, MARK, REPORT, RUN, SUITE, unpack, written
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 
@@ -106,6 +107,10 @@ class Decoder:
 
     def mark(self, body: bytes) -> CaseMark:
         return self._read(MARK, body, "what a selftest found")
+
+    def job(self, body: str) -> Job:
+        with self._readable("a job"):
+            return JOB.validate_json(body)
 
     def gate(self, name: str, body: bytes) -> Gate | None:
         """What a run has to reach, where that was said."""

@@ -19,6 +19,7 @@ from pydantic_core import to_json
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.invalid_values import explain
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -42,6 +43,7 @@ RUN = TypeAdapter(Run)
 REPORT = TypeAdapter(Report)
 SUITE = TypeAdapter(Suite)
 MARK = TypeAdapter(CaseMark)
+JOB = TypeAdapter(Job)
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
