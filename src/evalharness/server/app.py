@@ -9,10 +9,10 @@ from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
 from evalharness.server.pages import home
-from evalharness.server.rest import health
+from evalharness.server.rest import health, tickets
 from evalharness.version import VERSION
 
-ROUTERS = (health.router, home.router)
+ROUTERS = (health.router, tickets.router, home.router)
 
 
 def create_app(context: ServerContext) -> FastAPI:
@@ -30,5 +30,5 @@ def create_app(context: ServerContext) -> FastAPI:
         app.include_router(router)
     answer_failures(app)
     app.add_middleware(Limits)
-    app.add_middleware(Access, options=context.options, token=context.token)
+    app.add_middleware(Access, options=context.options, token=context.token, tickets=context.tickets)
     return app
