@@ -12,7 +12,8 @@ from evalharness.server.pages import home
 from evalharness.server.rest import health, tickets
 from evalharness.version import VERSION
 
-ROUTERS = (health.router, tickets.router, home.router)
+REST = (health, tickets)
+PAGES = (home,)
 
 
 def create_app(context: ServerContext) -> FastAPI:
@@ -26,8 +27,8 @@ def create_app(context: ServerContext) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.context = context
-    for router in ROUTERS:
-        app.include_router(router)
+    for module in (*REST, *PAGES):
+        app.include_router(module.router)
     answer_failures(app)
     app.add_middleware(Limits)
     app.add_middleware(Access, options=context.options, token=context.token, tickets=context.tickets)
