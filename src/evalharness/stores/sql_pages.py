@@ -47,16 +47,13 @@ class _Shape(NamedTuple):
     def is_current(self) -> bool:
         return self.lines_change == self.last_change
 
-    @property
-    def source(self) -> LineSource:
-        if self.is_current:
-            return LineSource.kept(self.seq)
-        return self.from_trials()
-
     def from_trials(self, case_ids: Sequence[str] | None = None) -> LineSource:
         return LineSource.from_trials(
             self.seq, self.trials, self.threshold, None if case_ids is None else tuple(case_ids)
         )
+
+    def sorting(self, query: CaseQuery) -> LineSource:
+        return LineSource.sorting(self.seq, self.trials, self.threshold, query)
 
 
 class SqlRunPages(RunPages):
@@ -117,20 +114,22 @@ class SqlRunPages(RunPages):
 
     def case_page(self, run_id: str, query: CaseQuery) -> CasePage:
         shape = self._shape(run_id)
-        source = shape.source
-        if shape.is_current or query.asks_of_results:
-            lines, counted = source.page(query), source.count(query)
-        else:  # only the trials of the cases on the page are counted
-            asked = LineSource.asked(shape.seq)
-            ids = [case_id for (case_id,) in self._lines(asked.page(query, "case_id"), shape)]
-            lines, counted = shape.from_trials(ids).page(query.first_of_them), asked.count(query)
-        found = [self._decoder.case_line(row, shape.trials) for row in self._lines(lines, shape)]
-        return CasePage(found, self._total(counted, query, shape))
+        if shape.is_current:
+            kept = LineSource.kept(shape.seq)
+            return CasePage(self._read_lines(kept.page(query), shape), self._total(kept, query, shape))
+        source = shape.sorting(query) if query.asks_of_results else LineSource.asked(shape.seq)
+        found = self._lines(source.page(query, case_statements.FOUND_COLUMNS), shape)
+        total = found[0][1] if found else self._total(source, query, shape)
+        ids = [case_id for case_id, _ in found]  # only of these all that their trials say is counted
+        return CasePage(self._read_lines(shape.from_trials(ids).page(query.first_of_them), shape), total)
 
-    def _total(self, counted: LineSource, query: CaseQuery, shape: _Shape) -> int:
+    def _total(self, source: LineSource, query: CaseQuery, shape: _Shape) -> int:
         if query.is_of_all:
             return shape.planned // shape.trials
-        return int(self._lines(counted, shape)[0][0])
+        return int(self._lines(source.count(query), shape)[0][0])
+
+    def _read_lines(self, source: LineSource, shape: _Shape) -> list[CaseLine]:
+        return [self._decoder.case_line(row, shape.trials) for row in self._lines(source, shape)]
 
     def _lines(self, source: LineSource, shape: _Shape) -> list[Any]:
         return self._database.read(source.sql, source.values, whose=f"run {shape.name}")
