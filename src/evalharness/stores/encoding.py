@@ -21,6 +21,7 @@ from evalharness.domain.case_line import search_text
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.invalid_values import explain
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -45,6 +46,7 @@ RUN = TypeAdapter(Run)
 REPORT = TypeAdapter(Report)
 SUITE = TypeAdapter(Suite)
 MARK = TypeAdapter(CaseMark)
+JOB = TypeAdapter(Job)
 CASES = TypeAdapter(tuple[Case, ...])
 FRAME = -1
 """Where `run_parts` has the run without its cases."""

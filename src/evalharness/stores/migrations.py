@@ -159,6 +159,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run_seq, position)
         ) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE jobs (
+            seq INTEGER PRIMARY KEY,
+            run_id TEXT NOT NULL UNIQUE,
+            state TEXT NOT NULL,
+            body TEXT NOT NULL
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -166,10 +174,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
 the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
-`trials.cause` is NULL in rows of earlier versions: there the reason says it.
 `trials.change` grows with each row written in a run. `runs.brief` is the beginning of the report, `counts` are the
 trials by state. `run_parts` has the run without its cases (at -1), and its cases by the hundred, so that one is read
 without the others; `asked_cases` says what a list says of them. `counts` and `case_lines` are derived from trials when
 a run comes to a stop: they are those of its trials as long as `runs.lines_change` is the highest change.
 `runs.trials_per_case` is NULL for runs of earlier versions, until their parts are made.
+`trials.cause` is NULL in rows of earlier versions: there the reason says it. `jobs` has the processes that a server
+started for runs, which need not be there yet.
 """
