@@ -36,10 +36,18 @@ SHAPE = (
 )
 REMOVE_LINES = "DELETE FROM case_lines WHERE run_seq = ?"
 LINES_ARE_CURRENT = (
-    "UPDATE runs SET counts = ?, lines_change = (SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) "
-    "WHERE seq = ?"
+    "UPDATE runs SET counts = ?, tallies = ?, "
+    "lines_change = (SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) WHERE seq = ?"
 )
 REMOVE_PAGES = tuple(f"DELETE FROM {table} WHERE run_seq = ?" for table in ("asked_cases", "run_parts", "case_lines"))
+
+MEDIANS = (
+    "SELECT case_id, AVG(duration_s) AS latency_s FROM (SELECT case_id, duration_s, "
+    "ROW_NUMBER() OVER (PARTITION BY case_id ORDER BY duration_s) AS place, "
+    "COUNT(*) OVER (PARTITION BY case_id) AS number FROM trials "
+    "WHERE run_seq = ? AND state IN ('passed', 'failed') AND case_id IN ({ids})) AS placed "
+    "WHERE place IN ((number + 1) / 2, (number + 2) / 2) GROUP BY case_id"
+)
 
 _MARK = " ".join(f"WHEN '{state}' THEN '{mark}'" for state, mark in TRIAL_MARKS.items())
 _IS_GRADED = "state IN ('passed', 'failed')"
@@ -156,6 +164,13 @@ class LineSource:
     def count(self, query: CaseQuery) -> LineSource:
         conditions, values = _conditions(query)
         return LineSource(f"SELECT COUNT(*) FROM ({self.sql}) AS source{conditions}", (*self.values, *values))
+
+    def tallies(self) -> LineSource:
+        sql = (
+            "SELECT category, case_state, COUNT(*), COALESCE(SUM(case_score), 0.0), COUNT(case_score) "
+            f"FROM ({self.sql}) AS source GROUP BY category, case_state ORDER BY category, case_state"
+        )
+        return LineSource(sql, self.values)
 
     def insertion(self, run_seq: int) -> LineSource:
         """Keeps these lines."""

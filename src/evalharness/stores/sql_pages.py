@@ -18,6 +18,7 @@ from evalharness.domain.case_line import (
     CaseLine,
     CasePage,
     CaseQuery,
+    CaseTally,
     ChangeKey,
     TrialChange,
 )
@@ -27,7 +28,9 @@ from evalharness.domain.stored import RunLine, RunOverview
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.stores import case_statements, statements
 from evalharness.stores.case_statements import LineSource
+from evalharness.stores.columns import TALLIES
 from evalharness.stores.decoding import Decoder
+from evalharness.stores.dialect import AFTER_ALL_ROWS, marks
 from evalharness.stores.encoding import CASES_PER_PART, FRAME, asked_rows, run_parts
 from evalharness.stores.sqlite import Database
 
@@ -69,24 +72,49 @@ class SqlRunPages(RunPages):
     def _run_id(self, reference: str) -> str: ...
 
     @abstractmethod
+    def _clean(self, text: str) -> str: ...
+
+    @abstractmethod
     def _of_run(self, sql: str, run_id: str) -> tuple[Any, ...]: ...
 
     # Overviews
 
     def overview(self, reference: str) -> RunOverview:
-        matrix_id, stopped, elapsed_s, *row = self._of_run(statements.OVERVIEW, self._run_id(reference))
-        line, report, lines_change, last_change = self._line(row)
-        is_current = lines_change == last_change
-        return RunOverview(line, matrix_id, stopped, elapsed_s, report, last_change, is_current)
+        return self._overview(self._of_run(statements.OVERVIEW, self._run_id(reference)))
 
-    def _line(self, row: Sequence[Any]) -> tuple[RunLine, Report | None, int | None, int]:
-        """The line of a run with the beginning of its report, and up to where and where its trials were written."""
-        seq, *about, head, brief, counts, lines_change, last_change = row
+    def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
+        rows = self._database.read(statements.OVERVIEWS, (*self._listed(suite_name, before), limit))
+        return list(map(self._overview, rows))
+
+    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
+        rows = self._database.read(statements.LINES_OF_RUNS, (*self._listed(suite_name, before), limit))
+        return [self._line(row)[0] for row in rows]
+
+    def _listed(self, suite_name: str | None, before: str) -> tuple[str | None, str | None, int]:
+        name = None if suite_name is None else self._clean(suite_name)
+        return name, name, int(self._of_run(statements.FIND_SEQ, before)[0]) if before else AFTER_ALL_ROWS
+
+    def _overview(self, row: Sequence[Any]) -> RunOverview:
+        matrix_id, stopped, elapsed_s, *of_line = row
+        tallies, lines_change, last_change = of_line[-3:]
+        line, report = self._line(of_line)
+        is_current = lines_change == last_change
+        known = TALLIES.validate_json(tallies) if tallies and is_current else self._tallies(line.id)
+        return RunOverview(line, matrix_id, stopped, elapsed_s, report, last_change, is_current, known)
+
+    def _tallies(self, run_id: str) -> tuple[CaseTally, ...]:
+        shape = self._shape(run_id)
+        source = shape.sorting(CaseQuery(sort="score")).tallies()
+        return tuple(CaseTally(*row) for row in self._lines(source, shape))
+
+    def _line(self, row: Sequence[Any]) -> tuple[RunLine, Report | None]:
+        """The line of a run, with the beginning of its report."""
+        seq, *about, head, brief, counts, _, lines_change, last_change = row
         name = about[1]
         report = self._decoder.report(brief, name) if brief else None
         is_counted = counts is not None and lines_change == last_change
         by_state = from_json(counts) if is_counted else self._states(seq, name)
-        return self._decoder.line(about, head, report, by_state), report, lines_change, last_change
+        return self._decoder.line(about, head, report, by_state), report
 
     def _states(self, seq: int, run_name: str) -> dict[str, int]:
         return dict(self._database.read(statements.STATES, (seq,), whose=f"run {run_name}"))
@@ -163,6 +191,11 @@ class SqlRunPages(RunPages):
                 if run.finished_at:
                     keep_lines(connection, run_id)
 
+    def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
+        seq, name = self._of_run(statements.FIND_SEQ, run_id)
+        sql = case_statements.MEDIANS.format(ids=marks(len(case_ids)))
+        return dict(self._database.read(sql, (seq, *case_ids), whose=f"run {name}"))
+
     # Trials
 
     def outcome_page(
@@ -202,4 +235,7 @@ def keep_lines(connection: Connection, run_id: str) -> None:
     connection.execute(case_statements.REMOVE_LINES, (found.seq,))
     connection.execute(lines.sql, lines.values)
     counts = dict(connection.execute(statements.STATES, (found.seq,)).fetchall())
-    connection.execute(case_statements.LINES_ARE_CURRENT, (to_json(counts).decode(), found.seq))
+    summed = LineSource.kept(found.seq).tallies()
+    tallies = connection.execute(summed.sql, summed.values).fetchall()
+    values = (to_json(counts).decode(), to_json(tallies).decode(), found.seq)
+    connection.execute(case_statements.LINES_ARE_CURRENT, values)
