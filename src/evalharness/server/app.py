@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 
 from evalharness.server.access import Access
 from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
 from evalharness.server.pages import home
-from evalharness.server.rest import health
+from evalharness.server.rest import baselines, cases, events, health, retrieval, runs, suites
 from evalharness.version import VERSION
 
-ROUTERS = (health.router, home.router)
+ROUTERS = (
+    health.router,
+    suites.router,
+    runs.router,
+    cases.router,
+    events.router,
+    baselines.router,
+    retrieval.router,
+    home.router,
+)
 
 
 def create_app(context: ServerContext) -> FastAPI:
@@ -29,6 +39,7 @@ def create_app(context: ServerContext) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     answer_failures(app)
+    app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(Limits)
     app.add_middleware(Access, options=context.options, token=context.token)
     return app
