@@ -36,8 +36,6 @@ def answer(
         given = {key: value for key, value in request.query_params.items() if key != "cursor"}
         address = f"{request.scope.get('root_path', '')}{_path(request)}?{urlencode({**given, **following})}"
         headers["link"] = f'<{address}>; rel="next"'
-            f'<{request.scope.get("root_path", "")}{_path(request)}?{urlencode({**given, **following})}>; rel="next"'
-        )
     known = request.headers.get("if-none-match", "")
     if headers["etag"] in [tag.strip().removeprefix("W/") for tag in known.split(",")]:
         return Response(status_code=304, headers=headers)

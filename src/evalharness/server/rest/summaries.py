@@ -14,9 +14,9 @@ from evalharness.server.rest.records import Case, Category, Check, Result, Summa
 
 def summary_of(progress: RunProgress, results: Sequence[TaskResult] = ()) -> Summary:
     found, line, report = progress.run, progress.run.line, progress.run.report
-    states = {
-        state: sum(each.cases for each in found.tallies if each.state == state) for state in _states(found.tallies)
-    }
+    states: Counter[str] = Counter()
+    for each in found.tallies:
+        states[each.state] += each.cases
     is_known = report is not None and found.is_current
     return Summary(
         id=line.id,
