@@ -10,11 +10,12 @@ from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
 from evalharness.server.pages import home
-from evalharness.server.rest import baselines, cases, events, health, retrieval, runs, suites
+from evalharness.server.rest import baselines, cases, events, health, retrieval, runs, suites, tickets
 from evalharness.version import VERSION
 
 ROUTERS = (
     health.router,
+    tickets.router,
     suites.router,
     runs.router,
     cases.router,
@@ -41,5 +42,5 @@ def create_app(context: ServerContext) -> FastAPI:
     answer_failures(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(Limits)
-    app.add_middleware(Access, options=context.options, token=context.token)
+    app.add_middleware(Access, options=context.options, token=context.token, tickets=context.tickets)
     return app

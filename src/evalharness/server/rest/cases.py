@@ -12,7 +12,7 @@ from evalharness.actions.list_trials import list_trials, show_case, show_trial
 from evalharness.errors import UnknownName
 from evalharness.server.context import Server
 from evalharness.server.failures import Refusal
-from evalharness.server.rest.answering import ERRORS, PREFIX, Cursor, Limit, RunName, answer
+from evalharness.server.rest.answering import ERRORS, PREFIX, Cases, Cursor, Limit, RunName, answer, next_cases
 from evalharness.server.rest.records import Case, Trial, WholeCase, WholeTrial
 from evalharness.server.rest.summaries import case_of, trial_of
 
