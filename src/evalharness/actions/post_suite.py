@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from evalharness.contracts.context import Context
 from evalharness.domain.problem import Problem
-from evalharness.domain.suite import PYTHON
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import PYTHON, Suite
 from evalharness.errors import InvalidFile, UsageError
-from evalharness.formats.suite_files import ready_made_suites, suites_below
+from evalharness.formats.suite_files import load_text, ready_made_suites, suites_below
 from evalharness.steps.check_posted_suite import POSTED, document_problems, suite_problems
-from evalharness.steps.find_suites import load_suite_text, register_suites
+from evalharness.steps.find_suites import register_suites, without_file
 
 MOST_CASES = 100_000
 
@@ -39,21 +42,28 @@ async def post_suite(context: Context, written: Mapping[str, Any], targets: Mapp
     if problems := document_problems(written, targets):
         raise RefusedSuite(problems)
     _check_free(context, name, folder)
-    document = {**written, **({"target": targets[written["target"]]} if "target" in written else {})}
-    try:
-        loaded = load_suite_text(json.dumps(document))
-    except InvalidFile as error:
-        raise RefusedSuite(list(error.problems)) from None
-    suite = loaded.suite
-    if suite is None or suite.name != name:
+    loaded = _read(json.dumps({key: value for key, value in written.items() if key != "target"}))
+    target = TargetSpec.model_validate(targets[written["target"]]) if "target" in written else None
+    if loaded.name != name:
         raise UsageError("this is not a suite", hint="give it `tasks`, or `test_cases`")
+    suite = loaded.model_copy(update={"target": target})
     problems = suite_problems(suite, {*targets, *targets.values()})
     if not suite.cases or len(suite.cases) > MOST_CASES:
         problems.append(Problem(POSTED, 0, "test_cases", f"must have between 1 and {MOST_CASES:,} cases"))
     if problems:
         raise RefusedSuite(problems)
-    await register_suites(context, [loaded])
+    await register_suites(context, [without_file(suite, Path.cwd())])
     return name
+
+
+def _read(text: str) -> Suite:
+    """In a folder of its own: nothing that it may name can be found there."""
+    with TemporaryDirectory(prefix="evalharness-posted-") as folder:
+        loaded = load_text(text, Path(folder) / POSTED)
+    problems = [replace(problem, file=POSTED) for problem in loaded.problems]
+    if loaded.suite is None or any(problem.severity == "error" for problem in problems):
+        raise RefusedSuite(problems or [Problem(POSTED, 0, "", "this is not a suite")])
+    return loaded.suite
 
 
 def _check_free(context: Context, name: str, folder: Path) -> None:

@@ -38,11 +38,18 @@ GRADERS = frozenset(
 )  # fmt: skip
 """None runs a function of this machine; generated code runs in the sandbox."""
 
+NO_GRADER = "this grader may not be part of a suite that is posted"
+NO_FILE = "must have its text: a path would be read from this machine"
+_GRADED_BY = ("graders", "grader", "expected", "expected_output", "code_check")
+_MADE_OF_OTHERS = ("all_of", "any_of", "not", "weighted", "graders")
+
 
 def document_problems(written: Mapping[str, Any], targets: Collection[str]) -> list[Problem]:
     """What can be seen before it is read: reading must not follow a `$ref`."""
     found = [_problem(key, "may not be part of a suite that is posted") for key in written if key not in KEYS]
     found += [_problem(place, "may not be part of a suite that is posted") for place in _refused(written, "")]
+    found += [_problem(place, NO_GRADER) for place in _refused_graders(written)]
+    found += [_problem(place, NO_FILE) for place in _paths_of_files(written)]
     target = written.get("target")
     if "target" in written and (not isinstance(target, str) or target not in targets):
         known = ", ".join(sorted(targets)) or "none is registered: start the server with --allow-target NAME=TARGET"
@@ -79,7 +86,7 @@ def _case_problems(place: str, case: Case, known: Collection[str], models: Colle
         yield _problem(f"{place}.setup", "may not be part of a suite that is posted")
     for name, file in case.files.items():
         if file.path is not None:
-            yield _problem(f"{place}.files.{name}", "must have its text: a path would be read from this machine")
+            yield _problem(f"{place}.files.{name}", NO_FILE)
     for spec in (*filter(None, (case.expected, case.code_check)), *(case.graders or ())):
         yield from _grader_problems(f"{place}.graders", spec, models)
     yield from _variable_problems(place, case.model_dump(mode="json"), {*known, *case.own_values})
@@ -88,7 +95,7 @@ def _case_problems(place: str, case: Case, known: Collection[str], models: Colle
 def _grader_problems(place: str, spec: GraderSpec, models: Collection[str]) -> Iterator[Problem]:
     place = f"{place}.{spec.kind}"
     if spec.kind not in GRADERS or spec.function is not None:
-        yield _problem(place, "this grader may not be part of a suite that is posted")
+        yield _problem(place, NO_GRADER)
         return
     try:
         options = registry.parse_options("grader", spec)
@@ -132,6 +139,52 @@ def _refused(value: Any, place: str) -> Iterator[str]:
                 waiting.append((item, inner))
         elif isinstance(value, list | tuple):
             waiting += [(item, f"{place}[{at}]") for at, item in enumerate(value)]
+
+
+def _cases_of(written: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    yield "", written
+    for key in ("test_cases", "cases", "tasks"):
+        cases = written.get(key)
+        for place, case in enumerate(cases if isinstance(cases, list) else ()):
+            if isinstance(case, Mapping):
+                yield f"{key}[{place}].", case
+
+
+def _refused_graders(written: Mapping[str, Any]) -> Iterator[str]:
+    """Of functions and scorers, wherever a grader can be: they are looked up as soon as the suite is read."""
+    for place, case in _cases_of(written):
+        for key in _GRADED_BY:
+            listed = case.get(key)
+            specs = listed if isinstance(listed, list) else [listed] if isinstance(listed, Mapping) else []
+            for kind in (kind for spec in specs for kind in _kinds(spec)):
+                if kind in ("function", "scorer") or (":" in kind and kind not in GRADERS):
+                    yield f"{place}{key}.{kind}"
+
+
+def _kinds(spec: Any) -> Iterator[str]:
+    """What a written grader may be: its text, its keys, its type, and those of its parts."""
+    waiting = [spec]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, Mapping):
+            yield from (str(key) for key in each)
+            yield from (str(each[key]) for key in ("type", "kind") if key in each)
+            waiting += [each[key] for key in _MADE_OF_OTHERS if isinstance(each.get(key), Mapping | list)]
+        elif isinstance(each, list):
+            waiting += each
+
+
+def _paths_of_files(written: Mapping[str, Any]) -> Iterator[str]:
+    for place, case in _cases_of(written):
+        files = case.get("files")
+        if isinstance(files, list):
+            yield from (f"{place}files.{name}" for name in files)
+        elif isinstance(files, Mapping):
+            yield from (
+                f"{place}files.{name}" for name, file in files.items() if isinstance(file, Mapping) and "path" in file
+            )
 
 
 def _is_path(text: str) -> bool:

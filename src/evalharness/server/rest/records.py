@@ -235,10 +235,10 @@ class Retrieved(Answer):
     query: str
     retrieved_count: int
     k: int | None
-    hit_at1: bool | None = Field(alias="hitAt1")
-    hit_at_k: bool | None = Field(alias="hitAtK")
+    hit_at1: bool | None
+    hit_at_k: bool | None
     recall: float | None
-    precision_at_k: float | None = Field(alias="precisionAtK")
+    precision_at_k: float | None
     mrr: float | None
     ndcg: float | None
     ranks: dict[str, int | None]
@@ -300,7 +300,14 @@ SuiteDocument = Annotated[
             "examples": [
                 {
                     "name": "capitals",
-                    "tasks": [{"id": "france", "prompt": "The capital of France?", "expectedPatterns": ["Paris"]}],
+                    "tasks": [
+                        {
+                            "id": "france",
+                            "category": "search_retrieval",
+                            "prompt": "The capital of France?",
+                            "expectedPatterns": ["Paris"],
+                        }
+                    ],
                 }
             ]
         }
