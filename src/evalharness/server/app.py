@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 
 from evalharness.server.access import Access
 from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
 from evalharness.server.pages import home
-from evalharness.server.rest import health, tickets
+from evalharness.server.rest import baselines, cases, events, health, retrieval, runs, suites, tickets
 from evalharness.version import VERSION
 
-REST = (health, tickets)
+REST = (health, tickets, suites, runs, cases, events, baselines, retrieval)
 PAGES = (home,)
 
 
@@ -30,6 +31,7 @@ def create_app(context: ServerContext) -> FastAPI:
     for module in (*REST, *PAGES):
         app.include_router(module.router)
     answer_failures(app)
+    app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(Limits)
     app.add_middleware(Access, options=context.options, token=context.token, tickets=context.tickets)
     return app
