@@ -103,6 +103,7 @@
     const link = $("a", line);
     link.textContent = row.id;
     link.href = `#case=${encodeURIComponent(row.id)}`;
+    link.dataset.case = row.id;
     $(".title", line).textContent = row.name && row.name !== row.id ? row.name : "";
     $(".strip-cell", line).append(strip(row));
     const texts = { ...row.shown, tags: row.tags.join(", "), "word-cell": row.state };
@@ -176,7 +177,7 @@
     opened.detail.remove();
     opened = null;
   };
-  const keyOf = (link) => new URLSearchParams(link.hash.slice(1)).get("case");
+  const keyOf = (link) => link.dataset.case;
   const linkTo = (key) => {
     const at = shown.findIndex((row) => row.id === key);
     while (table && drawn <= at) drawMore();
