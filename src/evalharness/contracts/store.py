@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
+from evalharness.contracts.run_pages import RunPages
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.gate import Gate
@@ -119,8 +120,11 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
-    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
-        """The newest runs, of one suite or of all, newest first."""
+    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
+        """The newest runs, of one suite or of all, newest first; `before` is the id of a run that they are older than.
+
+        Raises UnknownName if there is no such run.
+        """
         ...
 
     @abstractmethod
@@ -319,7 +323,7 @@ class BudgetStore(Protocol):
         ...
 
 
-class Store(RunStore, TrialStore, BaselineStore, SuiteStore, BudgetStore, Protocol):
+class Store(RunStore, TrialStore, RunPages, BaselineStore, SuiteStore, BudgetStore, Protocol):
     """The whole store, seen through one redactor: everything written, and every name looked up, is redacted.
 
     A store is shared, but the secrets of its runs are not, so each command gets its own view from `redacting`.

@@ -63,6 +63,27 @@ class RunOutline:
     variant: str = ""
 
 
+LONGEST_LIST = 100
+"""In a report that is kept as a brief one: of each list that grows with the cases, its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """A run in a list with what its page begins with. `last_change` is the number of the trial written last.
+
+    `report` is the one kept when the run last came to a stop, without its cases and with the beginning of each long
+    list, or None where it never did. `is_current`: no trial has been written since.
+    """
+
+    line: RunLine
+    matrix_id: str
+    stopped: str
+    elapsed_s: float
+    report: Report | None
+    last_change: int
+    is_current: bool
+
+
 @dataclass(frozen=True, slots=True)
 class PastRun:
     """A finished run: which target it tried and what it asked. `kind` is its target's, `target` its digest.

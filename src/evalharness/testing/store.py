@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from random import Random
 from typing import Any
 
@@ -17,6 +17,7 @@ from pydantic_core import from_json, to_json
 
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
+from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
@@ -31,6 +32,7 @@ from evalharness.domain.stored import (
     RunLine,
     RunLink,
     RunOutline,
+    RunOverview,
     SuiteLine,
 )
 from evalharness.domain.trial import GRADED, Outcome, Trial
@@ -42,6 +44,7 @@ from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
+from evalharness.testing.case_lines import line_of, page_of
 from evalharness.values.json_value import Json
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
@@ -61,6 +64,11 @@ class _StoredRun:
     body: bytes
     finished_at: str | None = None
     report: bytes | None = None
+    brief_body: bytes | None = None
+    changed: int = 0
+    """The number of the row written last."""
+    kept_at: int | None = None
+    """What that was when the run last came to a stop."""
     cases: bytes | None = None
     stopped: str = ""
     elapsed_s: float = 0.0
@@ -73,7 +81,11 @@ class _StoredRun:
     def line(self) -> RunLine:
         counts = Counter(row["state"] for row in self.trials.values())
         about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return _DECODER.line(about, self.body, self.report, dict(counts))
+        return _DECODER.line(about, self.body, self.brief, dict(counts))
+
+    @property
+    def brief(self) -> Report | None:
+        return _DECODER.report(self.brief_body, self.name) if self.brief_body else None
 
     def outline(self) -> RunOutline:
         columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
@@ -164,7 +176,8 @@ class FakeStore(Store):
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
-                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, encoding.run_body(named, self._redactor))
+                _, body = encoding.run_body(named, self._redactor)
+                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, body)
                 added.append(named)
             self._kept.runs.update(stored)
             self.register_suites(suites)
@@ -206,10 +219,10 @@ class FakeStore(Store):
                     place = (run.suite_name, self._clean(report.metadata.variant))
                     self._add_to_history(place, case, moment if has_passed else None)
             run.finished_at = moment if is_finished else None
-            run.report, run.cases = (
-                encoding.report_body(report, self._redactor),
-                encoding.cases_body(report.cases, self._redactor),
-            )
+            run.report = encoding.report_body(report, self._redactor)
+            run.brief_body = encoding.brief_body(report, self._redactor)
+            run.cases = encoding.cases_body(report.cases, self._redactor)
+            run.kept_at = run.changed
             run.stopped, run.elapsed_s = stopped, run.elapsed_s + elapsed_s
             return run.finished_at
 
@@ -255,8 +268,13 @@ class FakeStore(Store):
     def matrix(self, matrix_id: str) -> list[Run]:
         return [run.whole() for run in reversed(self._newest_first()) if run.matrix_id == matrix_id]
 
-    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
-        return [run.line() for run in self._newest_first(suite_name)[:limit]]
+    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
+        runs = self._newest_first(suite_name)
+        if before:
+            ids = list(self._kept.runs)
+            older = set(ids[: ids.index(self._run(before).id)])
+            runs = [run for run in runs if run.id in older]
+        return [run.line() for run in runs[:limit]]
 
     def count_runs(self, suite_name: str | None = None) -> int:
         return len(self._newest_first(suite_name))
@@ -325,7 +343,8 @@ class FakeStore(Store):
         row = dict(zip(_TRIAL_FIELDS, encoding.trial_row(0, trial, self._redactor), strict=True))
         with self._kept.lock:
             if key not in run.trials or run.trials[key]["state"] in replaced:
-                run.trials[key] = row
+                run.changed += 1
+                run.trials[key] = {**row, "change": run.changed}
                 run.cases = None
 
     def flush(self) -> None: ...
@@ -339,13 +358,62 @@ class FakeStore(Store):
         return (_DECODER.trial([row[name] for name in body_columns], run.name) for row in run.rows(case_id))
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return (_DECODER.outcome([row[name] for name in Outcome._fields]) for row in self._run(run_id).rows())
+        return map(self._outcome, self._run(run_id).rows())
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]
         judged = Counter(case_id for case_id, state in first if state in GRADED)
         passed = Counter(case_id for case_id, state in first if state == "passed")
         return {case_id: (count, passed[case_id]) for case_id, count in judged.items()}
+
+    # Pages
+
+    def overview(self, reference: str) -> RunOverview:
+        run = self._meant_by(reference)
+        is_current = run.kept_at == run.changed
+        return RunOverview(run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed, is_current)
+
+    def part_of(self, run_id: str, case_ids: Collection[str] = ()) -> Run:
+        run = self._run(run_id).whole()
+        cases = tuple(case for case in run.suite.cases if case.id in case_ids)
+        suite, lock = (run.suite.model_copy(update={"cases": cases}), run.lock.model_copy(update={"cases": {}}))
+        return run.model_copy(update={"suite": suite, "lock": lock, "report": None})
+
+    def case_page(self, run_id: str, query: CaseQuery) -> CasePage:
+        return page_of(self._case_lines(run_id), query)
+
+    def case_line(self, run_id: str, case_id: str) -> CaseLine | None:
+        return next((line for line in self._case_lines(run_id) if line.case_id == case_id), None)
+
+    def case_labels(self, run_id: str) -> CaseLabels:
+        lines = self._case_lines(run_id)
+        categories, tags = {line.category for line in lines} - {""}, {tag for line in lines for tag in line.tags}
+        return CaseLabels(tuple(sorted(categories)), tuple(sorted(tags)))
+
+    def _case_lines(self, run_id: str) -> list[CaseLine]:
+        stored = self._run(run_id)
+        run = stored.whole()
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in stored.rows():
+            rows[row["case_id"]].append(row)
+        return [line_of(run, position, rows[case.id]) for position, case in enumerate(run.suite.cases)]
+
+    def outcome_page(
+        self, run_id: str, limit: int, after: tuple[str, int] = ("", -1), case_id: str | None = None
+    ) -> list[Outcome]:
+        first = after if case_id is None else (case_id, after[1])
+        keys = sorted(key for key in self._run(run_id).trials if key > first and case_id in (None, key[0]))
+        return [self._outcome(self._run(run_id).trials[key]) for key in keys[:limit]]
+
+    def trial(self, run_id: str, case_id: str, index: int) -> Trial | None:
+        return next((trial for trial in self.trials(run_id, case_id) if trial.index == index), None)
+
+    def changes(self, run_id: str, after: ChangeKey, limit: int) -> list[TrialChange]:
+        found = [TrialChange(row["change"], self._outcome(row)) for row in self._run(run_id).trials.values()]
+        return sorted((each for each in found if each.key > after), key=attrgetter("key"))[:limit]
+
+    def _outcome(self, row: Mapping[str, Any]) -> Outcome:
+        return _DECODER.outcome([row[name] for name in Outcome._fields])
 
     # Baselines
 

@@ -20,6 +20,7 @@ from evalharness.testing.beside_runs_contract import (
     SuiteStoreContract,
     VerdictStoreContract,
 )
+from evalharness.testing.run_pages_contract import RunPagesContract
 from evalharness.testing.run_store_contract import RunStoreContract
 from evalharness.testing.stored_records import OpenStore, added, make_run, make_trial, sample_report
 from evalharness.testing.trial_store_contract import TrialStoreContract
@@ -28,6 +29,7 @@ from evalharness.testing.trial_store_contract import TrialStoreContract
 class StoreContract(
     RunStoreContract,
     TrialStoreContract,
+    RunPagesContract,
     BaselineStoreContract,
     SuiteStoreContract,
     MarkStoreContract,
