@@ -147,6 +147,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 @option(
     "--run-name", callback=_given_name, metavar="NAME", heading=OUTPUT, help="Name of the run.  [default: generated]"
 )
+@option("--run-id", default="", hidden=True, envvar=None)  # of a run that a server starts
 @verbosity_options
 @output_option
 @save_sessions_option
@@ -235,6 +236,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
         gate=gate_overrides(flags),
         sequential=_sequential(flags),
         outputs=tuple(flags["outputs"]),
+        run_id=flags["run_id"],
         options=RunOptions(
             max_concurrency=flags["max_concurrency"],
             max_failures=1 if flags["stops_at_first"] else flags["max_failures"],

@@ -59,6 +59,8 @@ class Job(Record):
     """None for a run that was started elsewhere and is resumed."""
     state: JobState = "queued"
     process: ProcessMark | None = None
+    is_resumed: bool = False
+    """Whether its process continues a run that is there already."""
     tries: int = 0
     """How often its process was started since a person last asked for it."""
     exit_code: int | None = None

@@ -45,6 +45,20 @@ class RunLink(NamedTuple):
     is_finished: bool
 
 
+class RunEnd(NamedTuple):
+    """Whether a run has come to an end: finished, or stopped early by something other than an interruption."""
+
+    id: str
+    name: str
+    is_finished: bool
+    stopped: str
+    """Why it last stopped early; empty if it did not, or was killed."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_finished or self.stopped not in ("", "interrupted")
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutline:
     """`report` is the one kept when the run last came to a stop; None where it never did.

@@ -15,7 +15,7 @@ from fastapi.responses import Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evalharness.server.context import ServerOptions
+from evalharness.server.context import WILDCARDS, ServerOptions, written_host
 from evalharness.server.failures import HEADERS, Refusal, answer_with, is_api, policy_for
 
 BEARER = "bearer "
@@ -24,7 +24,6 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 READING = ("GET", "HEAD")
 METHODS = (*READING, "POST", "PUT", "PATCH", "DELETE")
 OWN_SITES = ("same-origin", "none")
-WILDCARDS = ("0.0.0.0", "::")
 _HOST = re.compile(r"[A-Za-z0-9._~-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
@@ -103,7 +102,7 @@ class Access:
         if host.lower() in self._hosts:
             return True
         local = scope.get("server")  # what the connection came in on: an address can be trusted, a name cannot
-        return bool(self._is_wildcard and local and host == _written(local[0], self._port))
+        return bool(self._is_wildcard and local and host == written_host(local[0], self._port))
 
     def _check_site(self, scope: Scope, headers: _Headers) -> None:
         origin = headers.one("origin")
@@ -161,12 +160,8 @@ class _Headers:
 
 def _hosts_of(options: ServerOptions) -> frozenset[str]:
     names = {options.host, "127.0.0.1", "localhost", "::1"} - set(WILDCARDS)
-    own = {_written(name, options.port) for name in names}
+    own = {written_host(name, options.port) for name in names}
     return frozenset(name.lower() for name in own.union(options.trusted_hosts))
-
-
-def _written(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _check_type(scope: Scope, headers: _Headers) -> None:

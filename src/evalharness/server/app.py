@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from evalharness.server.access import Access
 from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
+from evalharness.server.limits import Limits
 from evalharness.server.pages import home
 from evalharness.server.rest import health
 from evalharness.version import VERSION
@@ -28,5 +29,6 @@ def create_app(context: ServerContext) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     answer_failures(app)
+    app.add_middleware(Limits)
     app.add_middleware(Access, options=context.options, token=context.token)
     return app

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from evalharness.server.job_runner import JobRunner
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 MOST_JOBS = 2
+WILDCARDS = ("0.0.0.0", "::")
+"""Every address of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,8 @@ class ServerOptions:
     """As `--store` takes it."""
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
-    suites: Path | None = None
-    """The folder whose suites may be run; None for the current one."""
+    suites: Path = Path()
+    """The folder whose suites can be run."""
     targets: Mapping[str, str] = field(default_factory=dict)
     """What a suite that was posted may be run on: name → what `--target` takes."""
     jobs: int = MOST_JOBS
@@ -34,8 +37,15 @@ class ServerOptions:
     trusted_hosts: tuple[str, ...] = ()
 
     @property
-    def folder(self) -> Path:
-        return self.suites or Path.cwd()
+    def url(self) -> str:
+        """Where it is reached from this machine, without a slash at the end."""
+        host = self.host if self.host not in WILDCARDS else DEFAULT_HOST
+        return f"http://{written_host(host, self.port)}{self.root_path}"
+
+
+def written_host(host: str, port: int) -> str:
+    """As in an address and in a Host header."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,8 @@ class ServerContext:
     options: ServerOptions
     token: str = field(repr=False)
     jobs: JobRunner
+    stopping: threading.Event = field(default_factory=threading.Event)
+    """Set when the server is about to stop: whoever streams events ends the stream."""
 
 
 def _context_of(request: Request) -> ServerContext:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import uvicorn
 
 from evalharness.server.app import create_app
+from evalharness.server.connections import watched_protocol
 from evalharness.server.context import ServerContext
 
 BACKLOG = 512
@@ -22,7 +23,7 @@ class Serving(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 create_app(context),
-                http="h11",
+                http=watched_protocol(),
                 ws="none",
                 loop="asyncio",
                 lifespan="off",
@@ -35,10 +36,12 @@ class Serving(uvicorn.Server):
                 log_level="error",
             )
         )
+        self._context = context
         self._bound = bound
 
     def stop(self) -> None:
         """From any thread or signal handler."""
+        self._context.stopping.set()
         self.should_exit = True
 
     def serve_to_end(self) -> None:

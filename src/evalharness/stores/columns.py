@@ -137,6 +137,7 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "last_passed": _TEXT.or_none,
         "key": _NAME,
         "verdict": _Column(frozenset({str}), _is_json),
+        "job": _Column(frozenset({str}), _is_json),
         "tokens": _COUNT,
         "change": _COUNT,
         "last_change": _COUNT,

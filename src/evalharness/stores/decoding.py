@@ -19,6 +19,7 @@ from evalharness.domain.case_line import CaseLine, TrialChange
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import SPEND_CAP, Grade
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -32,6 +33,7 @@ from evalharness.stores.encoding import (
     CASE_DEFAULTS,
     CASES,
     GRADES,
+    JOB,
     MARK,
     REPORT,
     RUN,
@@ -150,6 +152,10 @@ class Decoder:
 
     def mark(self, body: bytes) -> CaseMark:
         return self._read(MARK, body, "what a selftest found")
+
+    def job(self, body: str) -> Job:
+        with self._readable("a job"):
+            return JOB.validate_json(body)
 
     def gate(self, name: str, body: bytes) -> Gate | None:
         """What a run has to reach, where that was said."""

@@ -21,6 +21,7 @@ from evalharness.domain.case_line import search_text
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.invalid_values import explain
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -49,6 +50,7 @@ CASES = TypeAdapter(tuple[Case, ...])
 FRAME = -1
 """Where `run_parts` has the run without its cases."""
 CASES_PER_PART = 100
+JOB = TypeAdapter(Job)
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""

@@ -159,6 +159,14 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run_seq, position)
         ) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE jobs (
+            seq INTEGER PRIMARY KEY,
+            run_id TEXT NOT NULL UNIQUE,
+            state TEXT NOT NULL,
+            body TEXT NOT NULL
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -172,4 +180,5 @@ trials by state. `run_parts` has the run without its cases (at -1), and its case
 without the others; `asked_cases` says what a list says of them. `counts` and `case_lines` are derived from trials when
 a run comes to a stop: they are those of its trials as long as `runs.lines_change` is the highest change.
 `runs.trials_per_case` is NULL for runs of earlier versions, until their parts are made.
+`jobs` has the processes that a server started for runs, which need not be there yet.
 """

@@ -26,6 +26,7 @@ from evalharness.domain.stored import (
     BaselineRun,
     PastRun,
     RegisteredSuite,
+    RunEnd,
     RunLine,
     RunLink,
     RunOutline,
@@ -52,7 +53,9 @@ from evalharness.stores.encoding import (
     trial_row,
 )
 from evalharness.stores.histories import add_to_histories
+from evalharness.stores.jobs import StoredJobs
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
+from evalharness.stores.spending import Spending
 from evalharness.stores.sql_pages import SqlRunPages, add_parts, keep_lines
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
@@ -85,7 +88,7 @@ class SqlStore(SqlRunPages, Store):
         self._decoder = Decoder(place)
         self._local_claims = LocalClaims()
         self._trials = GroupWriter(self._commit_trials)
-        self._budgets = GroupWriter(self._commit_spent)
+        self._spending = Spending(self._database)
         self._verdicts = Verdicts(self._database, self._now)
         self._seqs_of_writers: dict[str, int] = {}
 
@@ -106,13 +109,17 @@ class SqlStore(SqlRunPages, Store):
     def judge_cache(self) -> StoredJudgeCache:
         return StoredJudgeCache(self._verdicts, self._redactor)
 
+    @property
+    def jobs(self) -> StoredJobs:
+        return StoredJobs(self._database, self._decoder, self._redactor)
+
     def compact(self) -> None:
         self._remove_incomplete_regrades()
         self._database.compact()
 
     def close(self) -> None:
         with ExitStack() as closing:
-            for part in (self._database, self._budgets, self._verdicts, self._trials):
+            for part in (self._database, self._spending, self._verdicts, self._trials):
                 closing.callback(part.close)
 
     def _clean(self, text: str) -> str:
@@ -166,7 +173,7 @@ class SqlStore(SqlRunPages, Store):
     def _add_runs(self, connection: Connection, runs: Iterable[Run]) -> list[Run]:
         added: list[Run] = []
         for run in runs:
-            run_id, name = self._free_names(connection, run.name)
+            run_id, name = self._free_names(connection, run.id, run.name)
             matrix_id = added[0].id if added else run_id
             named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
             clean, body = run_body(named, self._redactor)
@@ -178,13 +185,15 @@ class SqlStore(SqlRunPages, Store):
             added.append(named)
         return added
 
-    def _free_names(self, connection: Connection, given: str) -> tuple[str, str]:
+    def _free_names(self, connection: Connection, *given: str) -> tuple[str, str]:
         """Inside the transaction that stores the run, so that nobody else takes them."""
-        if given and connection.execute(statements.FIND_NAMES, (given, given)).fetchone():
-            raise name_taken(given)
+        for name in filter(None, given):
+            if connection.execute(statements.FIND_NAMES, (name, name)).fetchone():
+                raise name_taken(name)
+        run_id, run_name = given
         moment = self._clock()
         for _ in range(_TRIES):
-            names = generate_run_id(moment, self._rng), given or generate_run_name(self._rng)
+            names = run_id or generate_run_id(moment, self._rng), run_name or generate_run_name(self._rng)
             if not connection.execute(statements.FIND_NAMES, names).fetchone():
                 return names
         raise StoreError("no free run name was found", hint=Hint("hint.prune_store"))
@@ -230,6 +239,7 @@ class SqlStore(SqlRunPages, Store):
         for statement in (statements.REMOVE_TRIALS, *REMOVE_PAGES):
             connection.execute(statement, (self._seq(run_id),))
         connection.execute(statements.REMOVE_RUN, (run_id,))
+        connection.execute(statements.REMOVE_JOB, (run_id,))
         connection.execute(statements.REMOVE_UNUSED_BUDGETS)
         self._seqs_of_writers.pop(run_id, None)  # the next run may get this number
 
@@ -255,6 +265,10 @@ class SqlStore(SqlRunPages, Store):
 
     def matrix(self, matrix_id: str) -> list[Run]:
         return self._runs(statements.MATRIX, matrix_id)
+
+    def ends(self, matrix_id: str) -> list[RunEnd]:
+        rows = self._database.read(statements.ENDS, (matrix_id,))
+        return [RunEnd(id_, name, bool(is_finished), stopped) for id_, name, is_finished, stopped in rows]
 
     def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
         name = None if suite_name is None else self._clean(suite_name)
@@ -483,19 +497,10 @@ class SqlStore(SqlRunPages, Store):
     # What budgets have paid
 
     def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
-        self._budgets.put((budget_id, cost_usd, tokens))
+        self._spending.record(budget_id, cost_usd, tokens)
 
     def spent(self, budget_id: str) -> tuple[float, int]:
-        self._budgets.flush()
-        for cost_usd, tokens in self._database.read(statements.SPENT, (budget_id,)):
-            return cost_usd, tokens
-        return 0.0, 0
-
-    def _commit_spent(self, group: Sequence[tuple[str, float, int]]) -> None:
-        """Of several sums of one budget the last counts."""
-        sums = {budget_id: (budget_id, cost_usd, tokens) for budget_id, cost_usd, tokens in group}
-        with self._database.transaction() as connection:
-            connection.executemany(statements.RECORD_SPENT, list(sums.values()))
+        return self._spending.spent(budget_id)
 
 
 def _last_change(connection: Connection, seq: int) -> int:

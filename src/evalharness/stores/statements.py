@@ -63,6 +63,7 @@ LINKS_SINCE = (
     "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "
     "AND seq > COALESCE((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq DESC"
 )
+ENDS = "SELECT id, name, finished_at IS NOT NULL, stopped FROM runs WHERE matrix_id = ? ORDER BY seq"
 PAST_RUN_BEFORE = (
     "SELECT seq, id, name, planned, CAST(body AS BLOB) FROM runs WHERE suite_name = ? AND seq < ? "
     "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
@@ -194,6 +195,19 @@ LINE_OF_CACHE = (
 
 def find_verdicts(count: int) -> str:
     return f"SELECT key, body AS verdict FROM judge_cache WHERE key IN ({marks(count)})"
+
+
+# Jobs
+
+ADD_JOB = insert_once("jobs", "run_id, state, body", "run_id")
+CHANGE_JOB = "UPDATE jobs SET state = ?, body = ? WHERE run_id = ? AND state = ?"
+FIND_JOB = "SELECT body AS job FROM jobs WHERE run_id = ?"
+REMOVE_JOB = "DELETE FROM jobs WHERE run_id = ?"
+
+
+def list_jobs(states: int) -> str:
+    """In the order in which they were asked for."""
+    return f"SELECT body AS job FROM jobs WHERE state IN ({marks(states)}) ORDER BY seq"
 
 
 # What budgets have paid

@@ -13,8 +13,6 @@ from operator import attrgetter, itemgetter
 from random import Random
 from typing import Any
 
-from pydantic_core import from_json, to_json
-
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
@@ -26,9 +24,9 @@ from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
     Baseline,
     BaselineRun,
-    CacheLine,
     PastRun,
     RegisteredSuite,
+    RunEnd,
     RunLine,
     RunLink,
     RunOutline,
@@ -45,7 +43,7 @@ from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
 from evalharness.testing.case_lines import line_of, page_of
-from evalharness.values.json_value import Json
+from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
 _PAGE = 500
@@ -113,6 +111,7 @@ class _Kept:
     marks: dict[tuple[str, str, str], CaseMark] = field(default_factory=dict)
     verdicts: dict[str, tuple[str, str]] = field(default_factory=dict)
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
+    jobs: dict[str, str] = field(default_factory=dict)
     claims: LocalClaims = field(default_factory=LocalClaims)
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_closed: bool = False
@@ -147,6 +146,10 @@ class FakeStore(Store):
     def judge_cache(self) -> FakeJudgeCache:
         return FakeJudgeCache(self._kept.verdicts, self._clean, self._now)
 
+    @property
+    def jobs(self) -> FakeJobs:
+        return FakeJobs(self._kept.jobs, self._kept.lock, self._clean)
+
     def compact(self) -> None: ...
 
     def close(self) -> None:
@@ -172,7 +175,7 @@ class FakeStore(Store):
             encoding.check_case_ids(run, self._redactor)
         with self._kept.lock:
             for run in planned:
-                run_id, name = self._free_names(run.name, stored)
+                run_id, name = self._free_names(run.id, run.name, stored)
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
@@ -195,13 +198,14 @@ class FakeStore(Store):
                 yield added
             undo.pop_all()
 
-    def _free_names(self, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
+    def _free_names(self, run_id: str, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
         runs = (*self._kept.runs.values(), *together_with.values())
         taken = {name for run in runs for name in (run.id, run.name)}
-        if given in taken:
-            raise name_taken(given)
+        for name in (run_id, given):
+            if name in taken:
+                raise name_taken(name)
         while True:
-            names = generate_run_id(self._clock(), self._rng), given or generate_run_name(self._rng)
+            names = run_id or generate_run_id(self._clock(), self._rng), given or generate_run_name(self._rng)
             if taken.isdisjoint(names):
                 return names
 
@@ -242,6 +246,7 @@ class FakeStore(Store):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
                 raise UsageError(f"{run.name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
             del self._kept.runs[self._run(run.id).id]
+            self.jobs.remove(run.id)
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:
                 del self._kept.spent[budget_id]
@@ -267,6 +272,10 @@ class FakeStore(Store):
 
     def matrix(self, matrix_id: str) -> list[Run]:
         return [run.whole() for run in reversed(self._newest_first()) if run.matrix_id == matrix_id]
+
+    def ends(self, matrix_id: str) -> list[RunEnd]:
+        runs = [run for run in self._kept.runs.values() if run.matrix_id == matrix_id]
+        return [RunEnd(run.id, run.name, run.finished_at is not None, run.stopped) for run in runs]
 
     def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
         runs = self._newest_first(suite_name)
@@ -497,39 +506,3 @@ class FakeStore(Store):
 
     def spent(self, budget_id: str) -> tuple[float, int]:
         return self._kept.spent.get(budget_id, (0.0, 0))
-
-
-class FakeJudgeCache:
-    """Implements `contracts.VerdictStore`: by key, the verdict as JSON and when it was first kept."""
-
-    def __init__(
-        self, verdicts: dict[str, tuple[str, str]], clean: Callable[[str], str], moment: Callable[[], str]
-    ) -> None:
-        self._verdicts = verdicts
-        self._clean = clean
-        self._moment = moment
-
-    async def get(self, key: str) -> Json:
-        return from_json(self._verdicts[key][0]) if key in self._verdicts else None
-
-    async def set(self, key: str, value: Json) -> None:
-        _, kept_at = self._verdicts.get(key, ("", self._moment()))
-        self._verdicts[key] = self._clean(to_json(value).decode()), kept_at
-
-    async def has(self, key: str) -> bool:
-        return key in self._verdicts
-
-    async def clear(self) -> None:
-        self.remove()
-
-    def remove(self, before: str = "") -> int:
-        old = [key for key, (_, kept_at) in self._verdicts.items() if not before or kept_at < before]
-        for key in old:
-            del self._verdicts[key]
-        return len(old)
-
-    def line(self) -> CacheLine:
-        size = sum(len(key) + len(body) for key, (body, _) in self._verdicts.items())
-        return CacheLine(
-            len(self._verdicts), size, min((kept_at for _, kept_at in self._verdicts.values()), default="")
-        )

@@ -16,6 +16,7 @@ from evalharness.reports.words.say import say
 from evalharness.testing.beside_runs_contract import (
     BaselineStoreContract,
     BudgetStoreContract,
+    JobStoreContract,
     MarkStoreContract,
     SuiteStoreContract,
     VerdictStoreContract,
@@ -35,6 +36,7 @@ class StoreContract(
     MarkStoreContract,
     VerdictStoreContract,
     BudgetStoreContract,
+    JobStoreContract,
 ):
     """`build(folder, redactor)` makes the store under test."""
 

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-
 from fastapi import APIRouter
-from fastapi.responses import HTMLResponse, Response
-from markupsafe import Markup
+from fastapi.responses import HTMLResponse
 
-from evalharness.domain.job import Job
-from evalharness.domain.plain_numbers import count
-from evalharness.domain.stored import RunOverview
 from evalharness.errors import UnknownName
-from evalharness.reports.pages.live_page import LivePage, LiveState, live_failure, live_page, waiting_page
-from evalharness.reports.pages.message_page import MessagePage
-from evalharness.reports.pages.page_actions import PageAction
-from evalharness.reports.pages.run_page import FailureLine, run_page
-from evalharness.reports.wording import naming
-from evalharness.server.context import Server, ServerContext
-from evalharness.server.failures import Refusal
+from evalharness.reports.pages.live_page import live_page, waiting_page
+from evalharness.server.context import Server
 from evalharness.server.pages.case_tables import Asked, case_table
-from evalharness.server.pages.forms import Form, see
-from evalharness.server.pages.run_actions import actions_of, waiting_actions
-from evalharness.server.pages.site import PageSite, Site
+from evalharness.server.pages.site import Site
 
 router = APIRouter(include_in_schema=False)
 FIRST_FAILURES = 10

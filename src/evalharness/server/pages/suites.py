@@ -16,8 +16,8 @@ from evalharness.domain.trend import Trend
 from evalharness.errors import UnknownName
 from evalharness.reports.pages.page_actions import ChoiceField, PageAction, PageActions
 from evalharness.reports.pages.suite_page import suite_page
-from evalharness.reports.words.job_command import run_command
 from evalharness.reports.wording import naming
+from evalharness.reports.words.job_command import run_command
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.forms import Form, see

@@ -1,0 +1,12 @@
+"""Opens a page in the browser of whoever runs a command."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+
+
+def open_page(address: str) -> None:
+    """An address that cannot be opened is no fault of what was run: it is a line on standard error."""
+    if not webbrowser.open(address):
+        print("warning: no browser could be opened; open the address yourself", file=sys.stderr)
