@@ -8,11 +8,24 @@ from evalharness.server.access import Access
 from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
-from evalharness.server.pages import home
+from evalharness.server.pages import assets, baselines, cases, compare, home, matrix, run_list, runs, settings, suites
+from evalharness.server.pages.site import PageSite
 from evalharness.server.rest import health
 from evalharness.version import VERSION
 
-ROUTERS = (health.router, home.router)
+ROUTERS = (
+    health.router,
+    home.router,
+    suites.router,
+    run_list.router,
+    cases.router,
+    runs.router,
+    compare.router,
+    matrix.router,
+    baselines.router,
+    settings.router,
+    assets.router,
+)
 
 
 def create_app(context: ServerContext) -> FastAPI:
@@ -26,6 +39,7 @@ def create_app(context: ServerContext) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.context = context
+    app.state.site = PageSite(context)
     for router in ROUTERS:
         app.include_router(router)
     answer_failures(app)

@@ -53,8 +53,8 @@ def suite_card(
     is_broken = suite.suite == BROKEN
     word = shlex.quote(suite.file or suite.suite)
     about = [
-        count(suite.cases, "case") if suite.cases else "",
-        count(suite.variants, "variant") if (suite.variants or 1) > 1 else suite.target,
+        "" if suite.cases is None else count(suite.cases, "case"),
+        count(suite.variants, "variant") if suite.variants and suite.variants > 1 else suite.target,
         "" if suite.where == "file" else suite.where,
     ]
     return SuiteCard(

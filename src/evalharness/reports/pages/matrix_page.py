@@ -27,6 +27,8 @@ LONGEST_ANSWER = 120
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
+    run: str
+    """The id of its run."""
     run_name: str
     verdict: str
     state: str
@@ -110,6 +112,7 @@ def _column(run: ReportedRun, *, with_suite: bool) -> Column:
     parts = [counts_text(report), "" if report.cost_usd is None else money(report.cost_usd)]
     return Column(
         name=f"{about.suite_name} · {name}" if with_suite else name,
+        run=about.run_id,
         run_name=about.run_name,
         verdict=report.verdict,
         state=VERDICT_STATES[report.verdict],

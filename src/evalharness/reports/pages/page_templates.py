@@ -96,11 +96,11 @@ def page_source(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def content_policy(script: str, style: str) -> str:
+def content_policy(script: str, style: str, form_action: str = "'none'") -> str:
     """What a page in one file may do: its own script and style, by their hashes, and nothing else."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"base-uri 'none'; form-action {form_action}"
     )
 
 

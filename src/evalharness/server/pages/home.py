@@ -29,7 +29,7 @@ def home(server: Server, site: Site) -> HTMLResponse:
         suites=[_card(suite, server, site, running) for suite in suites[:MOST_SUITES]],
         more_suites=max(0, len(suites) - MOST_SUITES),
         runs=run_rows(newest.lines, newest.now, running),
-        folder=shown_folder(server.options.folder),
+        folder=shown_folder(server.options.suites),
     )
     return site.page("home.html", "Home", page=page)
 

@@ -33,7 +33,7 @@ def settings(server: Server, site: Site) -> HTMLResponse:
         ),
         (
             "What it reads and writes",
-            [FigureRow("store", options.store), FigureRow("suites below", shown_folder(options.folder))],
+            [FigureRow("store", options.store), FigureRow("suites below", shown_folder(options.suites))],
         ),
         ("Registered targets", targets or [FigureRow("none", "register one with --allow-target NAME=SPEC")]),
         ("Limits", [FigureRow("runs at once", str(options.jobs), "further ones wait in a queue")]),

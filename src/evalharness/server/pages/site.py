@@ -1,4 +1,4 @@
-"""What all pages share: the templates with their assets, addresses, and the words of commands. `site: Site` gives it."""
+"""What all pages share: templates, assets, addresses, how commands name the store. `site: Site` gives it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.domain.reported_run import Presentation
 from evalharness.harness import named_store
 from evalharness.reports.pages.page_templates import Frame, PageTemplates, page_source
 from evalharness.server.context import ServerContext
-from evalharness.server.pages.links import Links
+from evalharness.server.links import Links
 
 ASSETS = {"style": "css", "script": "js"}
 

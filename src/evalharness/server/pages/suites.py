@@ -57,7 +57,7 @@ def start(server: Server, site: Site, form: Form, name: str) -> Response:
     """Run it, on its own target or on a registered one."""
     found = next((each for each in listed_suites(server) if each.suite == name), None)
     if found is None:
-        raise Refusal(404, f"there is no suite '{name}' in {shown_folder(server.options.folder)}")
+        raise Refusal(404, f"there is no suite '{name}' in {shown_folder(server.options.suites)}")
     target = form.get("target", "")
     if target and target not in server.options.targets:
         raise Refusal(400, f"there is no registered target '{target}'", hint=_registered(server))
@@ -67,7 +67,7 @@ def start(server: Server, site: Site, form: Form, name: str) -> Response:
 
 def listed_suites(server: ServerContext) -> list[ListedSuite]:
     """Those below the folder, and those that are registered; without the ready-made ones."""
-    found = server.harness.call(list_suites, server.options.folder).suites
+    found = server.harness.call(list_suites, server.options.suites).suites
     return [suite for suite in found if suite.where != READY_MADE]
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from evalharness.reports.pages.message_page import MessagePage
 from evalharness.reports.pages.page_templates import Frame, PageTemplates, content_policy, page_source
-from evalharness.server.pages.links import Links
+from evalharness.server.links import Links
 
 TITLES = {401: "This page needs the token", 403: "Not allowed", 404: "Not found", 409: "Not possible now"}
 HINTS = {401: "Open the address that the server printed when it was started. To have it printed again:"}
@@ -33,8 +33,8 @@ def message_page(status: int, text: str, hint: str = "", root_path: str = "") ->
 @cache
 def message_policy() -> str:
     """What such a page may do: its own style and script, and links and forms of the server."""
-    own = content_policy(page_source("script.js"), page_source("style.css"))
-    return f"{own.removesuffix("form-action 'none'")}form-action 'self'; frame-ancestors 'none'"
+    own = content_policy(page_source("script.js"), page_source("style.css"), form_action="'self'")
+    return f"{own}; frame-ancestors 'none'"
 
 
 @cache
