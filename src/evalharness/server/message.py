@@ -34,13 +34,13 @@ def message_page(status: int, text: str, hint: str = "", root_path: str = "") ->
 def message_policy() -> str:
     """What such a page may do: its own style and script, and links and forms of the server."""
     own = content_policy(page_source("script.js"), page_source("style.css"), form_action="'self'")
-    return f"{own}; frame-ancestors 'none'"
+    return f"{own}; img-src data:; frame-ancestors 'none'"
 
 
 @cache
 def _templates(root_path: str) -> PageTemplates:
     """Texts come redacted."""
-    head = Markup(f"<style>{page_source('style.css')}</style>")
+    head = Markup(f'<link rel="icon" href="data:,"><style>{page_source("style.css")}</style>')
     foot = Markup(f"<script>{page_source('script.js')}</script>")
     link = Links(root_path)
     return PageTemplates(str, link, Frame(Markup("<!doctype html>"), head, foot, link.places()))

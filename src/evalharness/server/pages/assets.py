@@ -10,7 +10,7 @@ from evalharness.server.failures import Refusal
 from evalharness.server.pages.site import ASSETS, asset_name
 
 router = APIRouter(include_in_schema=False)
-TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 FOR_A_YEAR = {"cache-control": "private, max-age=31536000, immutable"}
 
 

@@ -17,7 +17,7 @@ from evalharness.reports.pages.page_templates import Frame, PageTemplates, page_
 from evalharness.server.context import ServerContext
 from evalharness.server.links import Links
 
-ASSETS = {"style": "css", "script": "js"}
+ASSETS = {"style": "css", "script": "js", "icon": "svg"}
 
 
 class PageSite:
@@ -52,8 +52,10 @@ Site = Annotated[PageSite, Depends(_site_of)]
 
 
 def _frame(link: Links, root: str) -> Frame:
-    style, script = (f"{root}/assets/{asset_name(name)}" for name in ("style", "script"))
-    head = Markup('<link rel="stylesheet" href="{}">\n<script src="{}"></script>').format(style, script)
+    style, script, icon = (f"{root}/assets/{asset_name(name)}" for name in ("style", "script", "icon"))
+    head = Markup(
+        '<link rel="icon" href="{}">\n<link rel="stylesheet" href="{}">\n<script src="{}"></script>'
+    ).format(icon, style, script)
     return Frame(beginning=Markup("<!doctype html>"), head=head, places=link.places())
 
 
