@@ -50,7 +50,7 @@ test_cases:
   - {{id: peru, input: "What is the capital of Peru?", expected: Lima, category: geo}}
   - {{id: france, input: "What is the capital of France?", expected: Paris, category: geo, tags: [easy]}}
   - {{id: last, input: "wait for {name}", expected: done}}
-config: {{max_concurrency: 1}}
+config: {{max_workers: 1}}
 """
 SUITES = ("by-mouse", "by-keyboard", "killed", "cancelled", "without-script")
 MANY = 250

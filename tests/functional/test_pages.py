@@ -25,14 +25,14 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield found
 
 
-def card(page: Page, suite: str) -> str:
+def card(suite: str) -> str:
     return f".card:has(a:text-is('{suite}'))"
 
 
 def test_a_suite_is_run_watched_read_compared_and_promoted_by_mouse(browser: Browser, served: Served) -> None:
     with signed_in(browser, served) as watched:
         page = watched.page
-        page.click(f"{card(page, 'by-mouse')} button:text('Run')")
+        page.click(f"{card('by-mouse')} button:text('Run')")
         expect(page.locator("#live .failures")).to_contain_text("peru", timeout=60_000)
         expect(page.locator("#live .failures")).to_contain_text("Cusco")
         expect(page.locator("#said")).to_contain_text("of 3 trials")
@@ -73,7 +73,7 @@ def test_the_same_by_keyboard(browser: Browser, served: Served) -> None:
         page = watched.page
         press_to(
             page,
-            f"{card(page, 'by-keyboard').replace(':text-is', ':not').split(':has')[0]} form[action$='/by-keyboard'] button",
+            f"{card('by-keyboard').replace(':text-is', ':not').split(':has')[0]} form[action$='/by-keyboard'] button",
         )
         page.keyboard.press("Enter")
         expect(page.locator("#live .failures")).to_contain_text("peru", timeout=60_000)
@@ -107,7 +107,7 @@ def test_the_same_by_keyboard(browser: Browser, served: Served) -> None:
 def test_a_killed_run_is_shown_as_interrupted_and_resumed_from_its_page(browser: Browser, served: Served) -> None:
     with signed_in(browser, served) as watched:
         page = watched.page
-        page.click(f"{card(page, 'killed')} button:text('Run')")
+        page.click(f"{card('killed')} button:text('Run')")
         expect(page.locator("#live .failures")).to_contain_text("peru", timeout=60_000)
         mark = served.folder / "killed.pid"
         wait_until(mark.exists)
@@ -124,7 +124,7 @@ def test_a_killed_run_is_shown_as_interrupted_and_resumed_from_its_page(browser:
 def test_a_run_is_cancelled_and_deleted_from_its_page(browser: Browser, served: Served) -> None:
     with signed_in(browser, served) as watched:
         page = watched.page
-        page.click(f"{card(page, 'cancelled')} button:text('Run')")
+        page.click(f"{card('cancelled')} button:text('Run')")
         expect(page.locator("#live .failures")).to_contain_text("peru", timeout=60_000)
         run_page = page.url
         page.click(".actions button:text('Cancel') >> nth=0")
@@ -236,7 +236,7 @@ def test_without_javascript_everything_that_is_not_live_works(browser: Browser, 
         expect(page.locator("tr.opened")).to_contain_text("wrong")
         page.goto(served.base)
         served.open_gate("without-script")
-        page.click(f"{card(page, 'without-script')} button:text('Run')")
+        page.click(f"{card('without-script')} button:text('Run')")
         assert re.search(r"/runs/eval-[\w-]+$", page.url)
         wait_until(lambda: bool(page.reload()) and "FAILED" in page.locator(".verdict").inner_text())
         page.click("summary:text('Actions')")
