@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
@@ -21,6 +21,11 @@ class RunPages(Protocol):
         ...
 
     @abstractmethod
+    def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
+        """What `list_runs` lists, with the beginning of each report."""
+        ...
+
+    @abstractmethod
     def part_of(self, run_id: str, case_ids: Collection[str] = ()) -> Run:
         """The run as if its suite had these cases alone, in the suite's order; without its report and its locks."""
         ...
@@ -30,6 +35,11 @@ class RunPages(Protocol):
 
     @abstractmethod
     def case_line(self, run_id: str, case_id: str) -> CaseLine | None: ...
+
+    @abstractmethod
+    def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
+        """The median duration of the judged trials of each of these cases that has one."""
+        ...
 
     @abstractmethod
     def case_labels(self, run_id: str) -> CaseLabels: ...

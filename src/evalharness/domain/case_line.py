@@ -121,6 +121,16 @@ class CasePage(NamedTuple):
     total: int
 
 
+class CaseTally(NamedTuple):
+    """The cases of one category in one state: how many, and their scores added up where they have one."""
+
+    category: str
+    state: CaseState
+    cases: int
+    score_sum: float
+    scored: int
+
+
 class CaseLabels(NamedTuple):
     """What the cases of a run can be filtered by, each once, in alphabetical order."""
 

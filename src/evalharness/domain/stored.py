@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evalharness.domain.case_line import CaseTally
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
@@ -96,6 +97,7 @@ class RunOverview:
     report: Report | None
     last_change: int
     is_current: bool
+    tallies: tuple[CaseTally, ...]
 
 
 @dataclass(frozen=True, slots=True)

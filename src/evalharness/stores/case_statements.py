@@ -17,6 +17,7 @@ from evalharness.stores.dialect import insert, marks
 
 LIST_COLUMNS = "position, case_id, case_name, category, tags, words"
 ASKED_COLUMNS = f"run_seq, {LIST_COLUMNS}"
+FOUND_COLUMNS = "case_id, COUNT(*) OVER () AS found"
 _RESULT_COLUMNS = (
     "case_state, case_score, marks, case_passed, graded, latency_s, mean_cost_usd, spent_usd, spent_tokens, calls, "
     "first_not_passed"
@@ -35,42 +36,60 @@ SHAPE = (
 )
 REMOVE_LINES = "DELETE FROM case_lines WHERE run_seq = ?"
 LINES_ARE_CURRENT = (
-    "UPDATE runs SET counts = ?, lines_change = (SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) "
-    "WHERE seq = ?"
+    "UPDATE runs SET counts = ?, tallies = ?, "
+    "lines_change = (SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) WHERE seq = ?"
 )
 REMOVE_PAGES = tuple(f"DELETE FROM {table} WHERE run_seq = ?" for table in ("asked_cases", "run_parts", "case_lines"))
 
+MEDIANS = (
+    "SELECT case_id, AVG(duration_s) AS latency_s FROM (SELECT case_id, duration_s, "
+    "ROW_NUMBER() OVER (PARTITION BY case_id ORDER BY duration_s) AS place, "
+    "COUNT(*) OVER (PARTITION BY case_id) AS number FROM trials "
+    "WHERE run_seq = ? AND state IN ('passed', 'failed') AND case_id IN ({ids})) AS placed "
+    "WHERE place IN ((number + 1) / 2, (number + 2) / 2) GROUP BY case_id"
+)
+
 _MARK = " ".join(f"WHEN '{state}' THEN '{mark}'" for state, mark in TRIAL_MARKS.items())
 _IS_GRADED = "state IN ('passed', 'failed')"
-_RESULTS = (
-    "SELECT case_id, COUNT(*) AS finished, "
+_COUNTS = (
+    "case_id, COUNT(*) AS finished, "
     "SUM(CASE WHEN state = 'passed' THEN 1 ELSE 0 END) AS case_passed, "
     f"SUM(CASE WHEN {_IS_GRADED} THEN 1 ELSE 0 END) AS graded, "
     "SUM(CASE WHEN state = 'error' THEN 1 ELSE 0 END) AS erred, "
-    "SUM(CASE WHEN state = 'awaiting' THEN 1 ELSE 0 END) AS awaited, "
+    "SUM(CASE WHEN state = 'awaiting' THEN 1 ELSE 0 END) AS awaited"
+)
+_MEANS = (
+    f"{_COUNTS}, "
     "AVG(CASE WHEN score IS NULL AND state = 'failed' THEN 0.0 ELSE score END) AS case_score, "
     f"AVG(CASE WHEN {_IS_GRADED} THEN duration_s END) AS latency_s, "
-    f"AVG(CASE WHEN {_IS_GRADED} THEN cost_usd END) AS mean_cost_usd, "
-    "SUM(cost_usd) AS spent_usd, "
+    f"AVG(CASE WHEN {_IS_GRADED} THEN cost_usd END) AS mean_cost_usd"
+)
+"""Of an answer that failed without a score, the score is 0: leaving it out would reward a target for crashing."""
+_ALL = (
+    f"{_MEANS}, SUM(cost_usd) AS spent_usd, "
     "SUM(CASE WHEN input_tokens IS NOT NULL OR output_tokens IS NOT NULL "
     "THEN 1.0 * COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0) END) AS spent_tokens, "
     "CASE WHEN COUNT(tool_calls) = COUNT(*) THEN SUM(tool_calls) END AS calls, "
     "MIN(CASE WHEN state <> 'passed' THEN idx END) AS first_not_passed, "
-    f"group_concat(CASE state {_MARK} END, '') AS marks "
-    "FROM (SELECT case_id, idx, state, score, duration_s, cost_usd, input_tokens, output_tokens, tool_calls "
-    "FROM trials WHERE run_seq = ?{among} ORDER BY case_id, idx) AS one_by_one GROUP BY case_id"
+    f"group_concat(CASE state {_MARK} END, '') AS marks"
 )
-"""Of an answer that failed without a score, the score is 0: leaving it out would reward a target for crashing. Tokens
-are added as numbers with a fraction, because a target may claim so many that their sum is too large for a whole one."""
-_FROM_TRIALS = (
-    "SELECT position, asked_cases.case_id AS case_id, case_name, category, tags, words, "
+"""Tokens are added as numbers with a fraction, because a target may claim so many that their sum is too large for a
+whole one."""
+_TRIALS = "SELECT * FROM trials WHERE run_seq = ?{among}"
+_TRIALS_IN_ORDER = (
+    "SELECT case_id, idx, state, score, duration_s, cost_usd, input_tokens, output_tokens, tool_calls "
+    "FROM trials WHERE run_seq = ?{among} ORDER BY case_id, idx"
+)
+_STATE = (
     "CASE WHEN COALESCE(finished, 0) < ? THEN 'pending' WHEN awaited > 0 THEN 'awaiting' "
     f"WHEN graded > 0 AND 1.0 * case_passed / graded >= ? - {SAME} THEN 'passed' WHEN graded > 0 THEN 'failed' "
-    "WHEN erred > 0 THEN 'error' ELSE 'skipped' END AS case_state, "
-    "case_score, COALESCE(marks, '') AS marks, COALESCE(case_passed, 0) AS case_passed, "
-    "COALESCE(graded, 0) AS graded, latency_s, mean_cost_usd, spent_usd, spent_tokens, calls, first_not_passed "
-    "FROM asked_cases LEFT JOIN ({results}) AS results ON results.case_id = asked_cases.case_id "
-    "WHERE asked_cases.run_seq = ?{among}"
+    "WHEN erred > 0 THEN 'error' ELSE 'skipped' END AS case_state, COALESCE(case_passed, 0) AS case_passed, "
+    "COALESCE(graded, 0) AS graded"
+)
+_FROM_TRIALS = (
+    "SELECT position, asked_cases.case_id AS case_id, case_name, category, tags, words, {shown} "
+    "FROM asked_cases LEFT JOIN (SELECT {results} FROM ({trials}) AS one_by_one GROUP BY case_id) AS results "
+    "ON results.case_id = asked_cases.case_id WHERE asked_cases.run_seq = ?{among}"
 )
 _KEPT = f"SELECT {LINE_COLUMNS} FROM case_lines WHERE run_seq = ?"
 
@@ -109,9 +128,22 @@ class LineSource:
         """Of all cases, or of some."""
         found = case_ids or ()
         among = "" if case_ids is None else " AND {}case_id IN (" + marks(len(found)) + ")"
-        results = _RESULTS.format(among=among.format(""))
-        sql = _FROM_TRIALS.format(results=results, among=among.format("asked_cases."))
+        shown = (
+            f"{_STATE}, case_score, COALESCE(marks, '') AS marks, latency_s, mean_cost_usd, spent_usd, spent_tokens, "
+            "calls, first_not_passed"
+        )
+        trials = _TRIALS_IN_ORDER.format(among=among.format(""))
+        sql = _FROM_TRIALS.format(shown=shown, results=_ALL, trials=trials, among=among.format("asked_cases."))
         return cls(sql, (trials_per_case, threshold, run_seq, *found, run_seq, *found))
+
+    @classmethod
+    def sorting(cls, run_seq: int, trials_per_case: int, threshold: float, query: CaseQuery) -> LineSource:
+        """Of trials, only what it takes to find the cases that a query wants: often an index has it."""
+        with_means = query.sort in ("score", "cost", "latency")
+        shown = f"{_STATE}, case_score, latency_s, mean_cost_usd" if with_means else _STATE
+        trials = _TRIALS.format(among="")
+        sql = _FROM_TRIALS.format(shown=shown, results=_MEANS if with_means else _COUNTS, trials=trials, among="")
+        return cls(sql, (trials_per_case, threshold, run_seq, run_seq))
 
     @classmethod
     def asked(cls, run_seq: int) -> LineSource:
@@ -132,6 +164,13 @@ class LineSource:
     def count(self, query: CaseQuery) -> LineSource:
         conditions, values = _conditions(query)
         return LineSource(f"SELECT COUNT(*) FROM ({self.sql}) AS source{conditions}", (*self.values, *values))
+
+    def tallies(self) -> LineSource:
+        sql = (
+            "SELECT category, case_state, COUNT(*), COALESCE(SUM(case_score), 0.0), COUNT(case_score) "
+            f"FROM ({self.sql}) AS source GROUP BY category, case_state ORDER BY category, case_state"
+        )
+        return LineSource(sql, self.values)
 
     def insertion(self, run_seq: int) -> LineSource:
         """Keeps these lines."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple, get_args
 from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
 
-from evalharness.domain.case_line import CASE_STATES, TRIAL_MARKS
+from evalharness.domain.case_line import CASE_STATES, TRIAL_MARKS, CaseTally
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.trial import TRIAL_STATES, Cause
 from evalharness.errors import Hint, StoreError
@@ -27,6 +27,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))
 _GRADES = TypeAdapter(tuple[Grade, ...])
 _JUDGINGS = TypeAdapter(tuple[Judging, ...])
 COUNTS = TypeAdapter(dict[str, Annotated[int, Field(gt=0, strict=True)]])
+TALLIES = TypeAdapter(tuple[CaseTally, ...])
 _TAGS = TypeAdapter(tuple[str, ...])
 
 
@@ -76,6 +77,14 @@ def _are_counts(text: str) -> bool:
         return COUNTS.validate_json(text).keys() <= set(TRIAL_STATES)
     except ValueError:
         return False
+
+
+def _are_tallies(text: str) -> bool:
+    try:
+        TALLIES.validate_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_json(text: str) -> bool:
@@ -144,6 +153,7 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "lines_change": _COUNT.or_none,
         "brief": _BODY.or_none,
         "counts": _Column(frozenset({str}), _are_counts).or_none,
+        "tallies": _Column(frozenset({str}), _are_tallies).or_none,
         "tool_calls": _COUNT.or_none,
         "trials_per_case": _Column(frozenset({int}), lambda number: number > 0).or_none,
         "case_threshold": _Column(frozenset({float}), lambda share: 0 <= share <= 1).or_none,

@@ -46,11 +46,11 @@ RUN = TypeAdapter(Run)
 REPORT = TypeAdapter(Report)
 SUITE = TypeAdapter(Suite)
 MARK = TypeAdapter(CaseMark)
+JOB = TypeAdapter(Job)
 CASES = TypeAdapter(tuple[Case, ...])
 FRAME = -1
 """Where `run_parts` has the run without its cases."""
 CASES_PER_PART = 100
-JOB = TypeAdapter(Job)
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""

@@ -118,6 +118,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX trials_by_change ON trials (run_seq, change, case_id, idx, state)",
         "ALTER TABLE runs ADD COLUMN brief BLOB",
         "ALTER TABLE runs ADD COLUMN counts TEXT",
+        "ALTER TABLE runs ADD COLUMN tallies TEXT",
         "ALTER TABLE runs ADD COLUMN case_threshold REAL",
         "ALTER TABLE runs ADD COLUMN trials_per_case INTEGER",
         "ALTER TABLE runs ADD COLUMN lines_change INTEGER",
@@ -174,11 +175,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
 the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
-`trials.cause` is NULL in rows of earlier versions: there the reason says it.
 `trials.change` grows with each row written in a run. `runs.brief` is the beginning of the report, `counts` are the
-trials by state. `run_parts` has the run without its cases (at -1), and its cases by the hundred, so that one is read
-without the others; `asked_cases` says what a list says of them. `counts` and `case_lines` are derived from trials when
-a run comes to a stop: they are those of its trials as long as `runs.lines_change` is the highest change.
-`runs.trials_per_case` is NULL for runs of earlier versions, until their parts are made.
-`jobs` has the processes that a server started for runs, which need not be there yet.
+trials by state, `tallies` the cases by category and state. `run_parts` has the run without its cases (at -1), and its
+cases by the hundred, so that one is read without the others; `asked_cases` says what a list says of them. `counts`,
+`tallies` and `case_lines` are derived from trials when a run comes to a stop: they are those of its trials as long as
+`runs.lines_change` is the highest change. `runs.trials_per_case` is NULL for runs of earlier versions, until their
+parts are made.
+`trials.cause` is NULL in rows of earlier versions: there the reason says it. `jobs` has the processes that a server
+started for runs, which need not be there yet.
 """

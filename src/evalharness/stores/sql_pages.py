@@ -18,6 +18,7 @@ from evalharness.domain.case_line import (
     CaseLine,
     CasePage,
     CaseQuery,
+    CaseTally,
     ChangeKey,
     TrialChange,
 )
@@ -27,7 +28,9 @@ from evalharness.domain.stored import RunLine, RunOverview
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.stores import case_statements, statements
 from evalharness.stores.case_statements import LineSource
+from evalharness.stores.columns import TALLIES
 from evalharness.stores.decoding import Decoder
+from evalharness.stores.dialect import AFTER_ALL_ROWS, marks
 from evalharness.stores.encoding import CASES_PER_PART, FRAME, asked_rows, run_parts
 from evalharness.stores.sqlite import Database
 
@@ -47,16 +50,13 @@ class _Shape(NamedTuple):
     def is_current(self) -> bool:
         return self.lines_change == self.last_change
 
-    @property
-    def source(self) -> LineSource:
-        if self.is_current:
-            return LineSource.kept(self.seq)
-        return self.from_trials()
-
     def from_trials(self, case_ids: Sequence[str] | None = None) -> LineSource:
         return LineSource.from_trials(
             self.seq, self.trials, self.threshold, None if case_ids is None else tuple(case_ids)
         )
+
+    def sorting(self, query: CaseQuery) -> LineSource:
+        return LineSource.sorting(self.seq, self.trials, self.threshold, query)
 
 
 class SqlRunPages(RunPages):
@@ -72,24 +72,49 @@ class SqlRunPages(RunPages):
     def _run_id(self, reference: str) -> str: ...
 
     @abstractmethod
+    def _clean(self, text: str) -> str: ...
+
+    @abstractmethod
     def _of_run(self, sql: str, run_id: str) -> tuple[Any, ...]: ...
 
     # Overviews
 
     def overview(self, reference: str) -> RunOverview:
-        matrix_id, stopped, elapsed_s, *row = self._of_run(statements.OVERVIEW, self._run_id(reference))
-        line, report, lines_change, last_change = self._line(row)
-        is_current = lines_change == last_change
-        return RunOverview(line, matrix_id, stopped, elapsed_s, report, last_change, is_current)
+        return self._overview(self._of_run(statements.OVERVIEW, self._run_id(reference)))
 
-    def _line(self, row: Sequence[Any]) -> tuple[RunLine, Report | None, int | None, int]:
-        """The line of a run with the beginning of its report, and up to where and where its trials were written."""
-        seq, *about, head, brief, counts, lines_change, last_change = row
+    def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
+        rows = self._database.read(statements.OVERVIEWS, (*self._listed(suite_name, before), limit))
+        return list(map(self._overview, rows))
+
+    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
+        rows = self._database.read(statements.LINES_OF_RUNS, (*self._listed(suite_name, before), limit))
+        return [self._line(row)[0] for row in rows]
+
+    def _listed(self, suite_name: str | None, before: str) -> tuple[str | None, str | None, int]:
+        name = None if suite_name is None else self._clean(suite_name)
+        return name, name, int(self._of_run(statements.FIND_SEQ, before)[0]) if before else AFTER_ALL_ROWS
+
+    def _overview(self, row: Sequence[Any]) -> RunOverview:
+        matrix_id, stopped, elapsed_s, *of_line = row
+        tallies, lines_change, last_change = of_line[-3:]
+        line, report = self._line(of_line)
+        is_current = lines_change == last_change
+        known = TALLIES.validate_json(tallies) if tallies and is_current else self._tallies(line.id)
+        return RunOverview(line, matrix_id, stopped, elapsed_s, report, last_change, is_current, known)
+
+    def _tallies(self, run_id: str) -> tuple[CaseTally, ...]:
+        shape = self._shape(run_id)
+        source = shape.sorting(CaseQuery(sort="score")).tallies()
+        return tuple(CaseTally(*row) for row in self._lines(source, shape))
+
+    def _line(self, row: Sequence[Any]) -> tuple[RunLine, Report | None]:
+        """The line of a run, with the beginning of its report."""
+        seq, *about, head, brief, counts, _, lines_change, last_change = row
         name = about[1]
         report = self._decoder.report(brief, name) if brief else None
         is_counted = counts is not None and lines_change == last_change
         by_state = from_json(counts) if is_counted else self._states(seq, name)
-        return self._decoder.line(about, head, report, by_state), report, lines_change, last_change
+        return self._decoder.line(about, head, report, by_state), report
 
     def _states(self, seq: int, run_name: str) -> dict[str, int]:
         return dict(self._database.read(statements.STATES, (seq,), whose=f"run {run_name}"))
@@ -117,20 +142,22 @@ class SqlRunPages(RunPages):
 
     def case_page(self, run_id: str, query: CaseQuery) -> CasePage:
         shape = self._shape(run_id)
-        source = shape.source
-        if shape.is_current or query.asks_of_results:
-            lines, counted = source.page(query), source.count(query)
-        else:  # only the trials of the cases on the page are counted
-            asked = LineSource.asked(shape.seq)
-            ids = [case_id for (case_id,) in self._lines(asked.page(query, "case_id"), shape)]
-            lines, counted = shape.from_trials(ids).page(query.first_of_them), asked.count(query)
-        found = [self._decoder.case_line(row, shape.trials) for row in self._lines(lines, shape)]
-        return CasePage(found, self._total(counted, query, shape))
+        if shape.is_current:
+            kept = LineSource.kept(shape.seq)
+            return CasePage(self._read_lines(kept.page(query), shape), self._total(kept, query, shape))
+        source = shape.sorting(query) if query.asks_of_results else LineSource.asked(shape.seq)
+        found = self._lines(source.page(query, case_statements.FOUND_COLUMNS), shape)
+        total = found[0][1] if found else self._total(source, query, shape)
+        ids = [case_id for case_id, _ in found]  # only of these all that their trials say is counted
+        return CasePage(self._read_lines(shape.from_trials(ids).page(query.first_of_them), shape), total)
 
-    def _total(self, counted: LineSource, query: CaseQuery, shape: _Shape) -> int:
+    def _total(self, source: LineSource, query: CaseQuery, shape: _Shape) -> int:
         if query.is_of_all:
             return shape.planned // shape.trials
-        return int(self._lines(counted, shape)[0][0])
+        return int(self._lines(source.count(query), shape)[0][0])
+
+    def _read_lines(self, source: LineSource, shape: _Shape) -> list[CaseLine]:
+        return [self._decoder.case_line(row, shape.trials) for row in self._lines(source, shape)]
 
     def _lines(self, source: LineSource, shape: _Shape) -> list[Any]:
         return self._database.read(source.sql, source.values, whose=f"run {shape.name}")
@@ -163,6 +190,11 @@ class SqlRunPages(RunPages):
                 add_parts(connection, seq, run)
                 if run.finished_at:
                     keep_lines(connection, run_id)
+
+    def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
+        seq, name = self._of_run(statements.FIND_SEQ, run_id)
+        sql = case_statements.MEDIANS.format(ids=marks(len(case_ids)))
+        return dict(self._database.read(sql, (seq, *case_ids), whose=f"run {name}"))
 
     # Trials
 
@@ -203,4 +235,7 @@ def keep_lines(connection: Connection, run_id: str) -> None:
     connection.execute(case_statements.REMOVE_LINES, (found.seq,))
     connection.execute(lines.sql, lines.values)
     counts = dict(connection.execute(statements.STATES, (found.seq,)).fetchall())
-    connection.execute(case_statements.LINES_ARE_CURRENT, (to_json(counts).decode(), found.seq))
+    summed = LineSource.kept(found.seq).tallies()
+    tallies = connection.execute(summed.sql, summed.values).fetchall()
+    values = (to_json(counts).decode(), to_json(tallies).decode(), found.seq)
+    connection.execute(case_statements.LINES_ARE_CURRENT, values)

@@ -27,7 +27,6 @@ from evalharness.domain.stored import (
     PastRun,
     RegisteredSuite,
     RunEnd,
-    RunLine,
     RunLink,
     RunOutline,
     SuiteLine,
@@ -269,11 +268,6 @@ class SqlStore(SqlRunPages, Store):
     def ends(self, matrix_id: str) -> list[RunEnd]:
         rows = self._database.read(statements.ENDS, (matrix_id,))
         return [RunEnd(id_, name, bool(is_finished), stopped) for id_, name, is_finished, stopped in rows]
-
-    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
-        name = None if suite_name is None else self._clean(suite_name)
-        seq = self._seq(before) if before else AFTER_ALL_ROWS
-        return [self._line(row)[0] for row in self._database.read(statements.LINES_OF_RUNS, (name, name, seq, limit))]
 
     def count_runs(self, suite_name: str | None = None) -> int:
         name = None if suite_name is None else self._clean(suite_name)

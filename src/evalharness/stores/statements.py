@@ -53,10 +53,13 @@ OUTLINES_BEFORE = (
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
 _LINE = (
     f"seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, "
-    "COALESCE(brief, report) AS brief, counts, lines_change, "
+    "COALESCE(brief, report) AS brief, counts, tallies, lines_change, "
     "(SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) AS last_change"
 )
 LINES_OF_RUNS = f"SELECT {_LINE} FROM runs WHERE {_LISTED} AND seq < ? ORDER BY seq DESC LIMIT ?"
+OVERVIEWS = (
+    f"SELECT matrix_id, stopped, elapsed_s, {_LINE} FROM runs WHERE {_LISTED} AND seq < ? ORDER BY seq DESC LIMIT ?"
+)
 OVERVIEW = f"SELECT matrix_id, stopped, elapsed_s, {_LINE} FROM runs WHERE id = ?"
 COUNT_RUNS = f"SELECT COUNT(*) FROM runs WHERE {_LISTED}"
 LINKS_SINCE = (

@@ -13,6 +13,7 @@ from evalharness.domain.case_line import (
     CaseLine,
     CasePage,
     CaseQuery,
+    CaseTally,
     case_state,
     search_text,
 )
@@ -53,6 +54,20 @@ def line_of(run: Run, position: int, rows: Sequence[Mapping[str, Any]]) -> CaseL
 def _mean(figures: Sequence[float | None]) -> float | None:
     known = [figure for figure in figures if figure is not None]
     return fmean(known) if known else None
+
+
+def tallies_of(lines: Sequence[CaseLine]) -> tuple[CaseTally, ...]:
+    found: dict[tuple[str, str], list[CaseLine]] = {}
+    for line in sorted(lines, key=lambda line: (line.category, line.state)):
+        found.setdefault((line.category, line.state), []).append(line)
+    return tuple(
+        CaseTally(category, some[0].state, len(some), sum(line.score or 0.0 for line in some), _scored(some))
+        for (category, _), some in found.items()
+    )
+
+
+def _scored(lines: Sequence[CaseLine]) -> int:
+    return sum(line.score is not None for line in lines)
 
 
 def page_of(lines: Sequence[CaseLine], query: CaseQuery) -> CasePage:

@@ -184,6 +184,24 @@ class RunPagesContract(StoreFixtures):
         counts = {"passed": 5, "failed": 3, "error": 2, "awaiting": 1, "skipped": 2}
         assert (found.line.id, found.line.counts, found.last_change) == (varied.id, counts, 13)
         assert [line.counts for line in store.list_runs(1)] == [counts]
+        assert store.overview_page(5) == [found]
+        assert found.tallies == (
+            ("", "failed", 1, 0.0, 1),
+            ("sums", "failed", 1, 0.625, 1),
+            ("sums", "passed", 1, 1.0, 1),
+            ("words", "awaiting", 1, 1.0, 1),
+            ("words", "error", 1, 0.0, 0),
+            ("words", "pending", 2, 1.0, 1),
+            ("words", "skipped", 1, 0.0, 0),
+        )
+
+    def test_the_median_is_that_of_judged_trials(self, store: Store, varied: Run) -> None:
+        assert store.median_latencies(varied.id, ["m", "e", "w", "n", "nobody"]) == {"m": 1.5, "w": 5.0}
+        run = added(store, make_run(trials=5))
+        for index, duration_s in enumerate((9.0, 1.0, 5.0, 2.0)):
+            attempt = Attempt(state="passed", duration_s=duration_s)
+            put(store, run, Trial(case_id="a", index=index, seed=1, attempts=(attempt,)))
+        assert store.median_latencies(run.id, ["a"]) == {"a": 3.5}
 
     def test_the_report_of_an_overview_is_short(self, store: Store) -> None:
         run = added(store)
@@ -289,5 +307,6 @@ class RunPagesContract(StoreFixtures):
         assert [line.id for line in store.list_runs(2, before=runs[3].id)] == [runs[2].id, runs[1].id]
         assert [line.id for line in store.list_runs(9, "two", before=runs[4].id)] == [runs[2].id, runs[0].id]
         assert store.list_runs(9, before=runs[0].id) == []
+        assert [found.line.id for found in store.overview_page(1, "one", runs[3].id)] == [runs[1].id]
         with pytest.raises(UnknownName):
             store.list_runs(9, before="nobody")

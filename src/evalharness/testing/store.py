@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter, itemgetter
 from random import Random
+from statistics import median
 from typing import Any
 
 from evalharness.contracts.store import MEMORY, Store
@@ -42,7 +43,7 @@ from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
-from evalharness.testing.case_lines import line_of, page_of
+from evalharness.testing.case_lines import line_of, page_of, tallies_of
 from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
@@ -378,9 +379,21 @@ class FakeStore(Store):
     # Pages
 
     def overview(self, reference: str) -> RunOverview:
-        run = self._meant_by(reference)
-        is_current = run.kept_at == run.changed
-        return RunOverview(run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed, is_current)
+        return self._overview(self._meant_by(reference))
+
+    def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
+        return [self._overview(self._kept.runs[line.id]) for line in self.list_runs(limit, suite_name, before)]
+
+    def _overview(self, run: _StoredRun) -> RunOverview:
+        about = (run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed)
+        return RunOverview(*about, run.kept_at == run.changed, tallies_of(self._case_lines(run.id)))
+
+    def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
+        durations: dict[str, list[float]] = defaultdict(list)
+        for row in self._run(run_id).rows():
+            if row["state"] in GRADED and row["case_id"] in case_ids:
+                durations[row["case_id"]].append(row["duration_s"])
+        return {case_id: median(found) for case_id, found in durations.items()}
 
     def part_of(self, run_id: str, case_ids: Collection[str] = ()) -> Run:
         run = self._run(run_id).whole()
