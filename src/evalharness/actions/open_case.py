@@ -14,6 +14,7 @@ from evalharness.domain.stored import RunOverview
 from evalharness.domain.trial import Trial
 from evalharness.engine.planning.planned_cases import asked_case
 from evalharness.errors import UnknownName
+from evalharness.steps.find_runs import find_overview
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class OpenedCase:
 async def open_case(context: Context, reference: str, case_id: str) -> OpenedCase:
     """Raises UnknownName if there is no such run, or it has no such case."""
     store = context.store
-    run = store.overview(reference)
+    run = find_overview(reference, store)
     line = store.case_line(run.line.id, case_id)
     if line is None:
         raise UnknownName(f"case in run {run.line.name}", case_id, [])

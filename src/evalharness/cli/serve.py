@@ -128,11 +128,11 @@ def command(**flags: Any) -> int:
         jobs.begin()
         try:
             with stopped_by_signals(serving.stop):
-                _announce(options, address.page())
+                _announce(options, address.page(token=token))
                 if flags["opens"]:
-                    from evalharness.cli.browser import open_page
+                    from evalharness.cli.browser import open_page_meanwhile
 
-                    open_page(address.page())
+                    open_page_meanwhile(address.page(token=context.tickets.issue()))
                 serving.serve_to_end()
         finally:
             _say_goodbye(jobs.end())

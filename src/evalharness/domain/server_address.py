@@ -19,9 +19,9 @@ class ServerAddress(Record):
     process: ProcessMark
     """The last server of this store, which need not be running any more."""
 
-    def page(self, path: str = "/") -> str:
-        """The address of a page, with the token: whoever opens it once needs it no more."""
-        return f"{self.url}{quote(path)}?{urlencode({'token': self.token})}"
+    def page(self, path: str = "/", token: str = "") -> str:
+        """The address of a page; a browser that has opened one with the token once needs it no more."""
+        return f"{self.url}{quote(path)}{token and '?' + urlencode({'token': token})}"
 
 
 def address_file(store: str, project: Path) -> Path:

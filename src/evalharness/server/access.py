@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evalharness.server.context import WILDCARDS, ServerOptions, written_host
 from evalharness.server.failures import HEADERS, Refusal, answer_with, is_api, policy_for
+from evalharness.server.tickets import Tickets
 
 BEARER = "bearer "
 TOKEN = "token"
@@ -33,9 +34,10 @@ def cookie_name(port: int) -> str:
 
 
 class Access:
-    def __init__(self, app: ASGIApp, options: ServerOptions, token: str) -> None:
+    def __init__(self, app: ASGIApp, options: ServerOptions, token: str, tickets: Tickets) -> None:
         self._app = app
         self._token = token.encode()
+        self._tickets = tickets
         self._root_path = options.root_path
         self._port = options.port
         self._cookie = cookie_name(options.port)
@@ -106,11 +108,13 @@ class Access:
 
     def _check_site(self, scope: Scope, headers: _Headers) -> None:
         origin = headers.one("origin")
+        site = headers.one("sec-fetch-site").lower()
+        if origin == "null" and site == "same-origin":  # a form of ours: browsers leave out where there is no referrer
+            return
         if origin:
             parts = urlsplit(origin)
             if parts.scheme not in ("http", "https") or not self._is_ours(scope, parts.netloc):
                 raise Refusal(403, "requests of other sites are refused")
-        site = headers.one("sec-fetch-site").lower()
         if site and site not in OWN_SITES and not _is_followed_link(scope, headers):
             raise Refusal(403, "requests of other sites are refused")
 
@@ -120,11 +124,15 @@ class Access:
         given = [value for name, value in query if name == TOKEN]
         if not given:
             return None
-        if len(given) != 1 or not self._is_token(given[0]):
-            raise Refusal(401, "this is not the server's token", hint="open the address that the server printed")
+        if len(given) != 1 or not (self._is_token(given[0]) or self._tickets.redeem(given[0])):
+            raise Refusal(
+                401,
+                "this is not the token of this server, or it was used before",
+                hint="open the address that the server printed when it was started",
+            )
         rest = urlencode([pair for pair in query if pair[0] != TOKEN])
         place = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{rest}" if rest else "")
-        cookie = f"{self._cookie}={given[0]}; Path={self._root_path or '/'}; HttpOnly; SameSite=Strict"
+        cookie = f"{self._cookie}={self._token.decode()}; Path={self._root_path or '/'}; HttpOnly; SameSite=Strict"
         headers = {**HEADERS, "content-security-policy": policy_for(scope), "location": place, "set-cookie": cookie}
         return Response(status_code=303, headers=headers)
 

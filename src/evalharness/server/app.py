@@ -10,11 +10,12 @@ from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
 from evalharness.server.pages import assets, baselines, cases, compare, home, matrix, run_list, runs, settings, suites
 from evalharness.server.pages.site import PageSite
-from evalharness.server.rest import health
+from evalharness.server.rest import health, tickets
 from evalharness.version import VERSION
 
 ROUTERS = (
     health.router,
+    tickets.router,
     home.router,
     suites.router,
     run_list.router,
@@ -44,5 +45,5 @@ def create_app(context: ServerContext) -> FastAPI:
         app.include_router(router)
     answer_failures(app)
     app.add_middleware(Limits)
-    app.add_middleware(Access, options=context.options, token=context.token)
+    app.add_middleware(Access, options=context.options, token=context.token, tickets=context.tickets)
     return app

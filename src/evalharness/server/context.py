@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 
 from evalharness.harness import Harness
 from evalharness.server.job_runner import JobRunner
+from evalharness.server.tickets import Tickets
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 MOST_JOBS = 2
@@ -54,6 +55,7 @@ class ServerContext:
     options: ServerOptions
     token: str = field(repr=False)
     jobs: JobRunner
+    tickets: Tickets = field(default_factory=Tickets)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is about to stop: whoever streams events ends the stream."""
 

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from markupsafe import Markup
 
 from evalharness.actions.check_activity import is_under_way
+from evalharness.actions.show_overview import show_progress
 from evalharness.domain.case_line import CaseQuery
 from evalharness.domain.job import Job
 from evalharness.domain.plain_numbers import count
@@ -36,14 +37,11 @@ MOST_OUTPUT = 20_000
 
 @router.get("/runs/{reference}")
 def run(server: Server, site: Site, asked: Asked, reference: str, part: str = "") -> HTMLResponse:
-    jobs = server.harness.context.store.jobs
-    job = jobs.find(reference)
-    overview = _overview(server, reference, job)
-    if overview is None:
-        assert job is not None
-        page = waiting_page(job.run_id, job.suite, _state(job), _log(server, job))
-        return _shown_live(site, page, part, page_actions=waiting_actions(site, job), table=None)
-    job = job or jobs.find(overview.matrix_id)
+    try:
+        progress = server.harness.call(show_progress, reference)
+    except UnknownName:
+        return _not_stored(server, site, reference, part)
+    overview, job = progress.run, progress.job
     if part == "cases":
         return site.part("case_table.html", table=case_table(server, site, overview, asked))
     state = _state_of(server, overview, job)
@@ -85,8 +83,7 @@ def change(server: Server, site: Site, form: Form, reference: str, what: str) ->
 
 @router.get("/runs/{reference}/delete")
 def ask_to_delete(server: Server, site: Site, reference: str) -> HTMLResponse:
-    overview = server.harness.context.store.overview(reference)
-    line = overview.line
+    line = server.harness.call(show_progress, reference).run.line
     page = MessagePage(
         title=f"Delete {line.name}?",
         text=f"The run of {line.suite_name} and its {count(sum(line.counts.values()), 'trial')} go away for good.",
@@ -96,14 +93,13 @@ def ask_to_delete(server: Server, site: Site, reference: str) -> HTMLResponse:
     return site.page("message.html", page=page)
 
 
-def _overview(server: ServerContext, reference: str, job: Job | None) -> RunOverview | None:
-    """None for a run that has only a job so far."""
-    try:
-        return server.harness.context.store.overview(reference)
-    except UnknownName:
-        if job is None:
-            raise
-        return None
+def _not_stored(server: ServerContext, site: PageSite, reference: str, part: str) -> HTMLResponse:
+    """A run that has only a job so far. Raises UnknownName for what is no run at all."""
+    job = server.jobs.find(reference)
+    if job is None:
+        raise UnknownName("run", reference, [])
+    page = waiting_page(job.run_id, job.suite, _state(job), _log(server, job))
+    return _shown_live(site, page, part, page_actions=waiting_actions(site, job), table=None)
 
 
 def _state(job: Job) -> LiveState:

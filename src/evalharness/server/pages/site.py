@@ -53,9 +53,9 @@ Site = Annotated[PageSite, Depends(_site_of)]
 
 def _frame(link: Links, root: str) -> Frame:
     style, script, icon = (f"{root}/assets/{asset_name(name)}" for name in ("style", "script", "icon"))
-    head = Markup(
-        '<link rel="icon" href="{}">\n<link rel="stylesheet" href="{}">\n<script src="{}"></script>'
-    ).format(icon, style, script)
+    head = Markup('<link rel="icon" href="{}">\n<link rel="stylesheet" href="{}">\n<script src="{}"></script>').format(
+        icon, style, script
+    )
     return Frame(beginning=Markup("<!doctype html>"), head=head, places=link.places())
 
 
