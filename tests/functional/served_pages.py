@@ -150,7 +150,7 @@ def signed_in(browser: Browser, served: Served, path: str = "/", **options: obje
         if options.get("java_script_enabled", True):
             watched.page.wait_for_selector("html[data-ready]", state="attached")
         yield watched
-        assert watched.complaints == []
+        assert watched.complaints == [], watched.complaints
         assert all(url.startswith(served.base) for url in watched.requests), watched.requests
 
 

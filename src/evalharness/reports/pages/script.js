@@ -293,9 +293,10 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   // The table of the server: what is asked of it is in the query of the address.
   let asked = 0, asking = false, listedFor = location.search, watchMore = () => {};
+  const order = () => $("#filters select[name=sort]"); // the heads of the table are called `sort`, too
   const ask = async (changes, focused) => {
     const form = $("#filters"), place = new URL(form.action);
-    const wanted = { ...Object.fromEntries([...new FormData(form)].filter(([name]) => name !== "sort")), sort: form.sort.value, ...changes };
+    const wanted = { ...Object.fromEntries([...new FormData(form)].filter(([name]) => name !== "sort")), sort: order().value, ...changes };
     for (const [name, value] of Object.entries(wanted)) if (value.trim() && !(name === "show" && value === "all")) place.searchParams.set(name, value.trim());
     const text = place.pathname + place.search;
     if (text !== location.pathname + location.search) history.pushState({}, "", text);
@@ -314,8 +315,8 @@ document.addEventListener("DOMContentLoaded", () => {
     if (form.q !== document.activeElement) form.q.value = query.get("q") || "";
     form.show.value = query.get("show") || "all";
     const sort = query.get("sort") || "";
-    if (![...form.sort.options].some((each) => each.value === sort)) form.sort.append(new Option(sort.replace("-", "by falling "), sort));
-    form.sort.value = sort;
+    if (![...order().options].some((each) => each.value === sort)) order().append(new Option(sort.replace("-", "by falling "), sort));
+    order().value = sort;
     if (focused) $(`button[data-sort="${focused}"]`, results)?.focus();
     watchMore();
   };
@@ -338,7 +339,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const form = event.currentTarget;
     const update = () => onServer ? ask({}) : go({
       q: form.q.value.trim(), show: form.show.value === "all" ? "" : form.show.value,
-      category: form.category?.value, tag: form.tag?.value, sort: event.target === form.sort ? form.sort.value : address().get("sort"), case: "", trial: "", message: "",
+      category: form.category?.value, tag: form.tag?.value, sort: event.target === order() ? order().value : address().get("sort"), case: "", trial: "", message: "",
     }, { replace: event.target === form.q });
     if (event.target === form.q) typing = setTimeout(update, onServer ? 250 : 120); else update();
   });
