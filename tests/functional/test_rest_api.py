@@ -35,9 +35,6 @@ RESULT_KEYS = {
 }  # fmt: skip
 TASK = {"id": "t", "category": "bug_fix", "prompt": "what is two", "expectedPatterns": ["2"]}
 TASKS = {"name": "posted", "tasks": [TASK]}
-    "name": "posted",
-    "tasks": [{"id": "t", "category": "bug_fix", "prompt": "what is two", "expectedPatterns": ["2"]}],
-}
 
 
 @pytest.fixture(scope="module")
