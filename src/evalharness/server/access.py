@@ -9,7 +9,7 @@ import hmac
 import re
 from collections.abc import Iterator
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi.responses import Response
 from starlette.datastructures import MutableHeaders
@@ -112,8 +112,8 @@ class Access:
         if origin == "null" and site == "same-origin":  # a form of ours: browsers leave out where there is no referrer
             return
         if origin:
-            parts = urlsplit(origin)
-            if parts.scheme not in ("http", "https") or not self._is_ours(scope, parts.netloc):
+            scheme, _, host = origin.partition("://")
+            if scheme not in ("http", "https") or not self._is_ours(scope, host):
                 raise Refusal(403, "requests of other sites are refused")
         if site and site not in OWN_SITES and not _is_followed_link(scope, headers):
             raise Refusal(403, "requests of other sites are refused")

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
 
 from evalharness.server.access import Access
 from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
-from evalharness.server.pages import assets, baselines, cases, compare, home, matrix, run_list, runs, settings, suites
+from evalharness.server.pages import assets, compare, home, matrix, run_list, settings
+from evalharness.server.pages import baselines as baseline_pages
+from evalharness.server.pages import cases as case_pages
+from evalharness.server.pages import runs as run_pages
+from evalharness.server.pages import suites as suite_pages
 from evalharness.server.pages.site import PageSite
-from evalharness.server.rest import health, tickets
+from evalharness.server.rest import baselines, cases, events, health, retrieval, runs, suites, tickets
 from evalharness.version import VERSION
 
-ROUTERS = (
-    health.router,
-    tickets.router,
-    home.router,
-    suites.router,
-    run_list.router,
-    cases.router,
-    runs.router,
-    compare.router,
-    matrix.router,
-    baselines.router,
-    settings.router,
-    assets.router,
+REST = (health, tickets, suites, runs, cases, events, baselines, retrieval)
+PAGES = (
+    home,
+    suite_pages,
+    run_list,
+    case_pages,
+    run_pages,
+    compare,
+    matrix,
+    baseline_pages,
+    settings,
+    assets,
 )
 
 
@@ -41,9 +45,10 @@ def create_app(context: ServerContext) -> FastAPI:
     )
     app.state.context = context
     app.state.site = PageSite(context)
-    for router in ROUTERS:
-        app.include_router(router)
+    for module in (*REST, *PAGES):
+        app.include_router(module.router)
     answer_failures(app)
+    app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(Limits)
     app.add_middleware(Access, options=context.options, token=context.token, tickets=context.tickets)
     return app

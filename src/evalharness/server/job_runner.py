@@ -33,8 +33,8 @@ SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0))
 INTERRUPTED_CODE = 130
 LOOK_S = 0.2
 """How often to look where nothing reports by itself: at processes without a handle, and at those asked to stop."""
-REST_S = 5.0
-"""How often to look at the queue if nobody says that there is something new."""
+REST_S = 1.0
+"""How often to look at the queue if nobody says that there is something new: other processes may add to it."""
 _LOGGER = logging.getLogger("evalharness.server")
 
 
