@@ -73,6 +73,12 @@ class PageTemplates:
     def render(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(values)
 
+    def compile_all(self) -> None:
+        """For a server: or else whoever comes first waits for it."""
+        for each in files(__package__).joinpath("templates").iterdir():
+            if each.name.endswith(".html"):
+                self._environment.get_template(each.name)
+
     def clean(self, text: str) -> str:
         """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
         return self._redact(harmless(self._redact(text)))

@@ -30,6 +30,7 @@ class PageSite:
         """As commands have to name it."""
         self.presentation = Presentation(context.harness.redact, store=self.store)
         self._templates = PageTemplates(context.harness.redact, self.link, _frame(self.link, options.root_path))
+        self._templates.compile_all()
 
     def page(self, template: str, place: str = "", status: int = 200, **values: Any) -> HTMLResponse:
         """`place` is the main page that it belongs to."""

@@ -41,7 +41,7 @@ def suite(server: Server, site: Site, name: str) -> HTMLResponse:
     actions = PageActions()
     if found is not None:
         action = run_action(found, server, site)
-        actions = PageActions(first=action, listed=[action])
+        actions = PageActions(first=action, listed=[action] if action else ())
     return site.page(
         "suite.html",
         page=suite_page(trend, site.presentation),
@@ -71,15 +71,22 @@ def listed_suites(server: ServerContext) -> list[ListedSuite]:
     return [suite for suite in found if suite.where != READY_MADE]
 
 
-def run_action(suite: ListedSuite, server: ServerContext, site: PageSite, *, with_targets: bool = True) -> PageAction:
-    own = [("", suite.target or "the suite's own")]
+def run_action(
+    suite: ListedSuite, server: ServerContext, site: PageSite, *, with_targets: bool = True
+) -> PageAction | None:
+    """None for a suite without a target where none is registered either."""
+    has_own = bool(suite.target) or (suite.variants or 1) > 1
+    if not (has_own or server.options.targets):
+        return None
+    own = [("", suite.target or "the suite's own")] if has_own else []
     choices = own + [(name, name) for name in server.options.targets]
-    words = run_command(_request(suite, server, ""))
+    asks = not has_own or (with_targets and len(choices) > 1)
+    words = run_command(_request(suite, server, "" if has_own else choices[0][0]))
     return PageAction(
         title="Run",
         address=site.link(suite=suite.suite),
         command=f"eval-harness {shlex.join(words)}{naming(site.store)}",
-        choices=[ChoiceField("target", "on", choices)] if with_targets and server.options.targets else (),
+        choices=[ChoiceField("target", "on", choices)] if asks else (),
     )
 
 
