@@ -358,6 +358,15 @@ def _named_store(named: str | Path | None) -> tuple[str, str]:
     return (found[1], found[2]) if found and not Path(found[0]).exists() else ("", "")
 
 
+def named_store(written: str | Path | None = None) -> str:
+    """The store as `Harness.open` takes it, in a form that means the same in any folder."""
+    kind, place = _named_store(written)
+    if kind:
+        return f"{kind}:{place}"
+    place = _store_place(written)
+    return place if place == MEMORY else str(Path(place).absolute())
+
+
 def _store_place(named: str | Path | None) -> str:
     if named == MEMORY:
         return MEMORY

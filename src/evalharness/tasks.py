@@ -11,18 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
 from evalharness.actions.set_baseline import DEFAULT_NAME
-from evalharness.domain.case import Case, as_text
+from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult, earlier_cases
 from evalharness.domain.comparison import THRESHOLD, degradation, task_changes
-from evalharness.domain.grade import Grade
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.specification import GraderSpec, WrittenTarget
+from evalharness.domain.specification import WrittenTarget
 from evalharness.domain.stored import Baseline
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Trial
@@ -47,10 +46,12 @@ from evalharness.formats.task_suites.records import (
 )
 from evalharness.graders.expected_patterns import check_patterns
 from evalharness.graders.files import check_file
-from evalharness.graders.retrieved_documents import Comparison, Match, gains_of
+from evalharness.graders.retrieved_documents import Match
 from evalharness.harness import Harness, evaluate
+from evalharness.steps.check_details import check_details
 from evalharness.steps.find_reports import find_reports
 from evalharness.steps.find_suites import find_suites, register_suites, without_file
+from evalharness.steps.measure_retrieval import measure_retrieval
 from evalharness.values.json_value import Json
 
 __all__ = [
@@ -132,25 +133,7 @@ def evaluate_retrieval(
 
     Raises UsageError for a query that is empty or not text, and for anything that cannot be compared.
     """
-    if not isinstance(query, str) or not query.strip():
-        raise UsageError(f"the query must be text that is not empty, not {query!r:.80}")
-    documents = () if retrieved is None else retrieved
-    if not isinstance(documents, list | tuple):
-        raise UsageError(f"the retrieved documents must be a list, best first, not {retrieved!r:.80}")
-    if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
-        raise UsageError(f"k must be a whole number of at least 1, or None for all places, not {k!r:.80}")
-    if match not in get_args(Match):
-        raise UsageError(f"match must be one of {', '.join(get_args(Match))}, not {match!r:.80}")
-    if expected is None:
-        return RetrievalResult(query=query, retrieved_count=len(documents), k=k)
-    try:
-        comparison = Comparison(gains_of(expected), field, match)
-    except ValueError as error:
-        raise UsageError(f"expected {error}") from None
-    ranks = comparison.ranks(documents)
-    found = comparison.figures(ranks, len(documents), k)
-    hits = {"hit_at_1": bool(found.hit_at_1), "hit_at_k": bool(found.hit_at_k)}
-    return RetrievalResult(query=query, retrieved_count=len(documents), k=k, ranks=ranks, **found._asdict() | hits)
+    return measure_retrieval(query, retrieved, expected, k, field=field, match=match)
 
 
 def save_suite(suite: EvalSuite | Suite | Mapping[str, Any], *, store: str | None = None) -> None:
@@ -363,25 +346,10 @@ def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
         cost_usd=sum(trial.cost_usd or 0.0 for trial in trials),
         tool_calls_made=sum(len(transcript.tool_calls) for transcript in transcripts),
         error=last.reason if last and not last.grades and state != "passed" else None,
-        details=_details(last, run.suite.graders_for(case)) if last else (),
+        details=check_details(last.grades, last.reason, run.suite.graders_for(case)) if last else (),
         state=state,
     )
 
 
 def _score(trial: Trial) -> float | None:
     return 0.0 if trial.score is None and trial.state == "failed" else trial.score
-
-
-def _details(trial: Trial, graders: Sequence[GraderSpec]) -> tuple[CheckDetail, ...]:
-    if not trial.grades:
-        return (CheckDetail(check="execution", passed=False, actual=trial.reason),)
-    expected = {spec.label: as_text(spec.options) for spec in graders if spec.options is not None}
-    return tuple(detail for grade in trial.grades for detail in _checks(grade, expected.get(grade.grader, "")))
-
-
-def _checks(grade: Grade, expected: str) -> list[CheckDetail]:
-    """Some graders keep each check as evidence; the others have one verdict to tell."""
-    rows = grade.evidence if isinstance(grade.evidence, list) else []
-    if rows and all(isinstance(row, dict) and row.keys() == CheckDetail.model_fields.keys() for row in rows):
-        return [CheckDetail.model_validate(row) for row in rows]
-    return [CheckDetail(check=grade.grader, passed=grade.passed, expected=expected, actual=grade.reason)]

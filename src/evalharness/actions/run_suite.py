@@ -16,7 +16,7 @@ from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.problem import Problem
-from evalharness.domain.run import Origin, PlannedRun, Run, RunOptions
+from evalharness.domain.run import Origin, PlannedRun, Run, RunOptions, check_run_id
 from evalharness.domain.sequential import SequentialRequest
 from evalharness.domain.specification import TargetSpec, WrittenTarget
 from evalharness.domain.suite import PYTHON, LoadedFile, Selection, Suite, Variant
@@ -66,6 +66,8 @@ class RunRequest:
     sequential: SequentialRequest | None = None
     outputs: tuple[Path, ...] = ()
     """Where reports will be written."""
+    run_id: str = ""
+    """The id of the first run, which the others share as that of their matrix; empty for one that the store makes."""
     notes: tuple[Finding, ...] = ()
     """What was noticed before, for the reports."""
 
@@ -200,6 +202,9 @@ async def plan_runs(context: Context, files: Iterable[LoadedFile], request: RunR
     if not prepared:
         raise nothing or NothingSelected("nothing to run")
     check_run_name(request.options.run_name, len(prepared), store)
+    if request.run_id:
+        check_run_id(request.run_id)
+        prepared[0].run = prepared[0].run.model_copy(update={"id": request.run_id})
     return prepared
 
 

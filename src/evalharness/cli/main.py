@@ -73,9 +73,10 @@ COMMANDS = {
     "schema": LazyCommand("schema", "Print the JSON Schema of suite files or of reports.", only_prints=True),
     "cache": LazyCommand("cache", "Show how many judge verdicts are cached; `cache clear` removes them."),
     "store": LazyCommand("store", "Remove old runs: `store prune --older-than 30d`."),
+    "serve": LazyCommand("serve", "Serve the REST API and the pages for a browser."),
     "completion": LazyCommand("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
 }
-ALIASES = {"create": "init"}
+ALIASES = {"create": "init", "view": "serve"}
 COMPLETION_VARIABLE = "_EVAL_HARNESS_COMPLETE"
 """The script of `completion` calls this program with it."""
 

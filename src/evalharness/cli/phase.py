@@ -107,7 +107,7 @@ def command(file: Path, **flags: Any) -> int:
         options=RunOptions(max_concurrency=flags["max_concurrency"], sandbox=flags["sandbox"], **model_wishes(flags)),
     )
     export(request.env)
-    with Harness.open(flags["store"]) as harness, running({**flags, "save_sessions": None}) as command:
+    with Harness.open(flags["store"]) as harness, running({**flags, "save_sessions": None}, harness) as command:
         finished = harness.call(run_phase, request, command.execution)
         return _Reporting(finished, command, harness, {**flags, "file": file}).report()
 

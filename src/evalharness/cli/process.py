@@ -191,6 +191,25 @@ def signals_handled(stop: Any, *, hides_printed: bool = False) -> Iterator[Signa
             signal.signal(number, handler or signal.SIG_DFL)
 
 
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """For a server: the first signal asks it to stop, the second ends it."""
+    asked = [False]
+
+    def on_signal(*_: object) -> None:
+        if asked[0]:
+            raise KeyboardInterrupt
+        asked[0] = True
+        stop()
+
+    former = {number: signal.signal(number, on_signal) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
 def _outlives_terminal() -> bool:
     """Started with `nohup`: a terminal that is closed is no reason to stop."""
     return signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

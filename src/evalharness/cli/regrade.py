@@ -127,7 +127,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
     )
     export(request.env)
     switch_threads_less()
-    with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
+    with Harness.open(flags["store"], to_read=True) as harness, running(flags, harness) as command:
         export({**harness.call(regraded_environment, request), **request.env})
         runs = harness.call(regrade_runs, request, command.execution)
         command.print_doubts(runs)
@@ -158,7 +158,7 @@ def _regrade_artifact(flags: dict[str, Any]) -> int:
     )
     export(request.env)
     artifact = ArtifactFile(Path(flags["artifact"]), flags["case"] or "")
-    with Harness.open(flags["store"]) as harness, running(flags) as command:
+    with Harness.open(flags["store"]) as harness, running(flags, harness) as command:
         runs = harness.call(grade_artifacts, artifact, request, command.execution)
         command.print_doubts(runs)
         return command.report(runs, harness)

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from evalharness.cli.github import github_step
 from evalharness.cli.process import DivertedOutput, StoppedCommands, reserved_stdout, signals_handled
+from evalharness.cli.run_pages import RunPages
 from evalharness.cli.stdout import ProgressConsole, command_name, is_live, screen_on
 from evalharness.cli.written_files import WIDTH, Written, from_here, say_written, write_all
 from evalharness.domain.case import session_file
@@ -45,6 +46,7 @@ class Announcer:
     def __init__(self) -> None:
         self.progress: Any = None
         self.diverted: Any = None
+        self.pages: Any = None
         self.stopped = StoppedCommands()
         self._redactor: Any = None
         self._announced: set[str] = set()
@@ -73,6 +75,8 @@ class Announcer:
         return run.id in self._started
 
     def run_started(self, run: Run, finished_before: int) -> None:
+        if not self._started and self.pages is not None:
+            self.pages.run_started(run)
         self._started.add(run.id)
         if self.progress is not None:
             self._announced.add(run.id)
@@ -104,6 +108,7 @@ class RunCommand:
         self._announcer = announcer
         self._stream = stream
         self._flags = flags
+        self._pages = announcer.pages
 
     def redact(self, text: str) -> str:
         return self._announcer.redact(text)
@@ -170,6 +175,8 @@ class RunCommand:
         if not flags["as_json"] and flags["verbosity"] >= 0:
             width = len(f"{reported[0].report.verdict}   ") if len(reported) == 1 else WIDTH
             say_written(files, screen_on(self._stream, redact), width)
+            self._pages.say(runs, screen_on(self._stream, redact), width)
+        self._pages.open_report()
         if flags["save_sessions"]:
             from evalharness.actions.save_sessions import save_runs  # slow to load: only for those who want it
 
@@ -203,6 +210,7 @@ class RunCommand:
             partial(write_reports, [path], reported, presentation) for path in self._flags["outputs"]
         ]
         writes += [partial(write_folder, each, presentation) for each in reported]
+        writes += [partial(write_reports, [path], reported, presentation) for path in self._pages.reports(reported)]
         warn_of_links(reported, presentation.redact)
         return write_all(code, writes, presentation.redact)
 
@@ -231,13 +239,14 @@ def print_notify_warnings(
 
 
 @contextmanager
-def running(flags: Mapping[str, Any]) -> Iterator[RunCommand]:
+def running(flags: Mapping[str, Any], harness: Harness) -> Iterator[RunCommand]:
     """With --json, progress is shown on stderr, and only where a person is watching."""
     if flags["save_sessions"]:
         from evalharness.reports.session_files import make_folder
 
         make_folder(Path(flags["save_sessions"]))  # a folder that cannot be made is reported before anything is run
     announcer = Announcer()
+    announcer.pages = RunPages(harness, flags["store"], opens=flags.get("opens", False))
     stop = StopSignal()
     handled = signals_handled(stop, hides_printed=flags["verbosity"] < 0)
     with reserved_stdout() as stream, handled as guard, _terminal(stream, flags) as shown_on:

@@ -54,6 +54,6 @@ def command(run: str | None, **flags: Any) -> int:
         **spending_wishes(flags),
     )
     export(request.env)
-    with Harness.open(flags["store"], to_read=True) as harness, running(flags) as command:
+    with Harness.open(flags["store"], to_read=True) as harness, running(flags, harness) as command:
         export({**harness.call(resumed_environment, run), **request.env})
         return command.report(harness.call(resume_runs, request, command.execution), harness)

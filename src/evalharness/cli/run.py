@@ -145,8 +145,16 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     help="Values of k to report for pass@k and pass^k.  [default: 1, 3, half the trials]",
 )
 @option(
+    "--open",
+    "opens",
+    is_flag=True,
+    heading=OUTPUT,
+    help="Open the page of the run if a server is running on the store (see serve), else the HTML report.",
+)
+@option(
     "--run-name", callback=_given_name, metavar="NAME", heading=OUTPUT, help="Name of the run.  [default: generated]"
 )
+@option("--run-id", default="", hidden=True, envvar=None)  # of a run that a server starts
 @verbosity_options
 @output_option
 @save_sessions_option
@@ -179,7 +187,7 @@ def command(paths: tuple[str, ...], **flags: Any) -> int:
             announcer = Announcer()
             planned = _unless_all_passed(lambda: harness.call(plan_dry, request, Execution(announcer)), announcer)
             return print_dry_run(planned, announcer, as_json=flags["as_json"])
-        with running(flags) as command:
+        with running(flags, harness) as command:
             if flags["selftest"]:
                 code, request = command.selftest(request, harness)
                 if code:
@@ -235,6 +243,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
         gate=gate_overrides(flags),
         sequential=_sequential(flags),
         outputs=tuple(flags["outputs"]),
+        run_id=flags["run_id"],
         options=RunOptions(
             max_concurrency=flags["max_concurrency"],
             max_failures=1 if flags["stops_at_first"] else flags["max_failures"],

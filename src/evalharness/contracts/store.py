@@ -8,14 +8,16 @@ the smallest implementation; `evalharness.testing.store_contract.StoreContract` 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, get_args
 
+from evalharness.contracts.run_pages import RunPages
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.gate import Gate
+from evalharness.domain.job import Job, JobState
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -24,6 +26,7 @@ from evalharness.domain.stored import (
     CacheLine,
     PastRun,
     RegisteredSuite,
+    RunEnd,
     RunLine,
     RunLink,
     RunOutline,
@@ -45,8 +48,9 @@ class RunStore(Protocol):
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
         """Store new runs together, each with a new id and name, and register the suites they came from.
 
-        A run that has a name keeps it. All of them or none. Raises UsageError for a name that another run has, and for
-        a case id with a secret in it: rows are found by case id, so an id is stored as it is or not at all.
+        A run that has an id or a name keeps it. All of them or none. Raises UsageError for an id or a name that another
+        run has, and for a case id with a secret in it: rows are found by case id, so an id is stored as it is or not at
+        all.
         """
         ...
 
@@ -119,8 +123,16 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
-    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
-        """The newest runs, of one suite or of all, newest first."""
+    def ends(self, matrix_id: str) -> list[RunEnd]:
+        """How each run of a matrix last came to a stop, in order; fast even for a hundred thousand cases."""
+        ...
+
+    @abstractmethod
+    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
+        """The newest runs, of one suite or of all, newest first; `before` is the id of a run that they are older than.
+
+        Raises UnknownName if there is no such run.
+        """
         ...
 
     @abstractmethod
@@ -319,7 +331,32 @@ class BudgetStore(Protocol):
         ...
 
 
-class Store(RunStore, TrialStore, BaselineStore, SuiteStore, BudgetStore, Protocol):
+class JobStore(Protocol):
+    """The jobs of servers, by the id of their (first) run. A job goes when its run is removed."""
+
+    @abstractmethod
+    def put(self, job: Job, was: JobState | None = None) -> bool:
+        """Store a job whose stored state is still `was`; None for one that must not be there yet.
+
+        Returns whether it was stored, so that two who change a job at the same time do not overwrite each other.
+        """
+        ...
+
+    @abstractmethod
+    def find(self, run_id: str) -> Job | None: ...
+
+    @abstractmethod
+    def listed(self, states: Collection[JobState] = get_args(JobState)) -> list[Job]:
+        """The jobs in one of these states, in the order in which they were first stored."""
+        ...
+
+    @abstractmethod
+    def remove(self, run_id: str) -> None:
+        """Remove a job, if it is there."""
+        ...
+
+
+class Store(RunStore, TrialStore, RunPages, BaselineStore, SuiteStore, BudgetStore, Protocol):
     """The whole store, seen through one redactor: everything written, and every name looked up, is redacted.
 
     A store is shared, but the secrets of its runs are not, so each command gets its own view from `redacting`.
@@ -338,6 +375,10 @@ class Store(RunStore, TrialStore, BaselineStore, SuiteStore, BudgetStore, Protoc
     @property
     @abstractmethod
     def judge_cache(self) -> VerdictStore: ...
+
+    @property
+    @abstractmethod
+    def jobs(self) -> JobStore: ...
 
     @abstractmethod
     def redacting(self, redactor: Redactor) -> Store:

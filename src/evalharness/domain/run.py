@@ -322,6 +322,12 @@ def check_given_name(name: str, kind: str, longest: int) -> None:
         )
 
 
+def check_run_id(run_id: str) -> None:
+    """Raises UsageError for what `generate_run_id` cannot have made."""
+    if not _RUN_ID.fullmatch(run_id):
+        raise UsageError(f"{run_id!r:.80} is not the id of a run", hint="an id looks like eval-20260131-235959-0a1b")
+
+
 def name_taken(name: str) -> UsageError:
     return UsageError(f"there is a run named {name} already", hint="choose another name")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from evalharness.domain.case_line import CaseTally
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
@@ -45,6 +46,20 @@ class RunLink(NamedTuple):
     is_finished: bool
 
 
+class RunEnd(NamedTuple):
+    """Whether a run has come to an end: finished, or stopped early by something other than an interruption."""
+
+    id: str
+    name: str
+    is_finished: bool
+    stopped: str
+    """Why it last stopped early; empty if it did not, or was killed."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_finished or self.stopped not in ("", "interrupted")
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutline:
     """`report` is the one kept when the run last came to a stop; None where it never did.
@@ -61,6 +76,28 @@ class RunOutline:
     regrade_of: str
     report: Report | None
     variant: str = ""
+
+
+LONGEST_LIST = 100
+"""In a report that is kept as a brief one: of each list that grows with the cases, its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """A run in a list with what its page begins with. `last_change` is the number of the trial written last.
+
+    `report` is the one kept when the run last came to a stop, without its cases and with the beginning of each long
+    list, or None where it never did. `is_current`: no trial has been written since.
+    """
+
+    line: RunLine
+    matrix_id: str
+    stopped: str
+    elapsed_s: float
+    report: Report | None
+    last_change: int
+    is_current: bool
+    tallies: tuple[CaseTally, ...]
 
 
 @dataclass(frozen=True, slots=True)

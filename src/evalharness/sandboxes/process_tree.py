@@ -103,6 +103,28 @@ def started_ticks(pid: int) -> int | None:
     return None if process is None else process.started_ticks
 
 
+def is_dead(pid: int) -> bool:
+    """Whether it has ended, even if its parent has not noticed yet."""
+    process = _read(pid)
+    return process is None or process.is_dead
+
+
+def boot_id() -> str:
+    """Which start of the machine this is; empty where that is not known."""
+    try:
+        return content(f"{_PROC}/sys/kernel/random/boot_id").decode().strip()
+    except OSError:
+        return ""
+
+
+def kill_family(root: int) -> None:
+    """Kill a process that is not this one's trial, and everything below it, whatever session that is in."""
+    members = filter(None, map(_read, family_of(root))) if has_proc() else ()
+    for process in list(members):
+        _kill(process)
+    kill_group(root)
+
+
 def kill_group(leader: int) -> None:
     """Kill a process group whose leader the caller has not reaped yet, so that its number cannot be reused."""
     try:

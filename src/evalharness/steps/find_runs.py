@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from evalharness.contracts.store import Store
 from evalharness.domain.run import Run
-from evalharness.domain.stored import Baseline, RunOutline
+from evalharness.domain.stored import Baseline, RunOutline, RunOverview
 from evalharness.errors import Hint, UnknownName, UsageError
 
 _BACK = re.compile(r"latest(?::(?P<suite>.+))?|-(?P<back>\d+)", re.DOTALL)
@@ -21,6 +21,10 @@ def find_run(reference: str, store: Store) -> Run:
 
 def find_outline(reference: str, store: Store) -> RunOutline:
     return _found(store.outline, reference, store)
+
+
+def find_overview(reference: str, store: Store) -> RunOverview:
+    return _found(store.overview, reference, store)
 
 
 def _found(read: Callable[[str], Found], reference: str, store: Store) -> Found:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
 
+from evalharness.domain.case_line import CASE_STATES, TRIAL_MARKS, CaseTally
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.trial import TRIAL_STATES, Cause
 from evalharness.errors import Hint, StoreError
@@ -25,6 +26,9 @@ _MOST = 1e15
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?")
 _GRADES = TypeAdapter(tuple[Grade, ...])
 _JUDGINGS = TypeAdapter(tuple[Judging, ...])
+COUNTS = TypeAdapter(dict[str, Annotated[int, Field(gt=0, strict=True)]])
+TALLIES = TypeAdapter(tuple[CaseTally, ...])
+_TAGS = TypeAdapter(tuple[str, ...])
 
 
 class _Column(NamedTuple):
@@ -58,6 +62,29 @@ def _are_judgings(text: str) -> bool:
         return bool(_JUDGINGS.validate_json(text))
     except ValueError:
         return False
+
+
+def _are_tags(text: str) -> bool:
+    try:
+        _TAGS.validate_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _are_counts(text: str) -> bool:
+    try:
+        return COUNTS.validate_json(text).keys() <= set(TRIAL_STATES)
+    except ValueError:
+        return False
+
+
+def _are_tallies(text: str) -> bool:
+    try:
+        TALLIES.validate_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_json(text: str) -> bool:
@@ -119,7 +146,34 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "last_passed": _TEXT.or_none,
         "key": _NAME,
         "verdict": _Column(frozenset({str}), _is_json),
+        "job": _Column(frozenset({str}), _is_json),
         "tokens": _COUNT,
+        "change": _COUNT,
+        "last_change": _COUNT,
+        "lines_change": _COUNT.or_none,
+        "brief": _BODY.or_none,
+        "counts": _Column(frozenset({str}), _are_counts).or_none,
+        "tallies": _Column(frozenset({str}), _are_tallies).or_none,
+        "tool_calls": _COUNT.or_none,
+        "trials_per_case": _Column(frozenset({int}), lambda number: number > 0).or_none,
+        "case_threshold": _Column(frozenset({float}), lambda share: 0 <= share <= 1).or_none,
+        "start": _Column(frozenset({int}), lambda number: number >= -1),
+        "position": _COUNT,
+        "case_name": _TEXT,
+        "category": _TEXT,
+        "tags": _Column(frozenset({str}), _are_tags),
+        "words": _TEXT,
+        "case_state": _Column(frozenset({str}), CASE_STATES.__contains__),
+        "case_score": _Column(frozenset({float}), lambda score: 0 <= score <= 1 + 1e-9).or_none,
+        "marks": _Column(frozenset({str}), set(TRIAL_MARKS.values()).issuperset),
+        "case_passed": _COUNT,
+        "graded": _COUNT,
+        "latency_s": _AMOUNT.or_none,
+        "mean_cost_usd": _AMOUNT.or_none,
+        "spent_usd": _Column(frozenset({float}), lambda number: number >= 0).or_none,
+        "spent_tokens": _Column(frozenset({float}), lambda number: number >= 0).or_none,
+        "calls": _COUNT.or_none,
+        "first_not_passed": _COUNT.or_none,
     }
 )
 """By the name that a statement gives them; what a statement computes has none."""

@@ -6,7 +6,7 @@ Single cells are checked by `columns.py`; here are the columns that contain whol
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import repeat
@@ -15,9 +15,11 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from evalharness.domain.case_line import CaseLine, TrialChange
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import SPEND_CAP, Grade
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
@@ -26,7 +28,19 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Attempt, Outcome, Trial, cause_in_words
 from evalharness.errors import StoreError
 from evalharness.stores.columns import damaged
-from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, GRADES, MARK, REPORT, RUN, SUITE, unpack, written
+from evalharness.stores.encoding import (
+    ATTEMPTS,
+    CASE_DEFAULTS,
+    CASES,
+    GRADES,
+    JOB,
+    MARK,
+    REPORT,
+    RUN,
+    SUITE,
+    unpack,
+    written,
+)
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 
@@ -42,7 +56,7 @@ class Decoder:
         run_id, name, matrix_id, created_at, finished_at, planned, body, report = row
         run = self._read(RUN, body, f"run {name}")
         if planned != run.planned_trials:
-            raise self._damaged(f"planned of run {name} is {planned}, but its suite has {run.planned_trials} trials")
+            raise self.damaged(f"planned of run {name} is {planned}, but its suite has {run.planned_trials} trials")
         return run.model_copy(
             update={
                 "id": run_id,
@@ -54,10 +68,8 @@ class Decoder:
             }
         )
 
-    def line(self, about: Sequence[Any], head: bytes, report: bytes | None, counts: dict[str, int]) -> RunLine:
+    def line(self, about: Sequence[Any], head: bytes, read: Report | None, counts: dict[str, int]) -> RunLine:
         """`about` has the values of the first fields of a line; `head` is for a run without a report: its beginning."""
-        name = about[1]
-        read = self.report(report, name) if report else None
         if read is None:
             line = RunLine(*(*about, variant_from(head), "", None, counts))
         else:
@@ -65,7 +77,7 @@ class Decoder:
             line = RunLine(*(*about, read.metadata.variant, read.verdict, rate, counts, read.summary.total_evals))
         trials = sum(counts.values())
         if trials > line.planned or (line.finished_at and trials < line.planned):
-            raise self._damaged(f"run {name} has {trials} trials, not the {line.planned} that were planned")
+            raise self.damaged(f"run {line.name} has {trials} trials, not the {line.planned} that were planned")
         return line
 
     def outline(self, columns: Mapping[str, Any], head: bytes, report: bytes | None, cases: bytes | None) -> RunOutline:
@@ -86,7 +98,7 @@ class Decoder:
         what = f"trial {index} of case {case_id} of run {run_name}"
         attempts = self._read(ATTEMPTS, body, what)
         if not attempts:
-            raise self._damaged(f"{what} has no attempt")
+            raise self.damaged(f"{what} has no attempt")
         if cause is None:
             attempts = (*attempts[:-1], _with_causes(attempts[-1]))
         return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
@@ -101,11 +113,49 @@ class Decoder:
             grades = written(GRADES, tuple(map(_with_cause, GRADES.validate_json(grades)))).decode()
         return outcome._replace(cause=cause_in_words(outcome.state, outcome.reason), grades=grades)
 
+    def case_line(self, row: Sequence[Any], trials: int) -> CaseLine:
+        """From the values of `case_statements.LINE_COLUMNS`."""
+        position, case_id, name, category, tags, _, *results = row
+        state, score, marks, passed, graded, latency_s, cost_usd, spent_usd, tokens, calls, first_not_passed = results
+        return CaseLine(
+            position=position,
+            case_id=case_id,
+            name=name,
+            category=category,
+            tags=tuple(_parsed(tags)),
+            state=state,
+            trials=trials,
+            marks=marks,
+            passed=passed,
+            graded=graded,
+            score=score,
+            latency_s=latency_s,
+            cost_usd=cost_usd,
+            spent_usd=spent_usd,
+            tokens=None if tokens is None else int(tokens),
+            tool_calls=calls,
+            first_not_passed=first_not_passed,
+        )
+
+    def change(self, row: Sequence[Any]) -> TrialChange:
+        return TrialChange(row[0], self.outcome(row[1:]))
+
+    def part(self, run_name: str, frame: bytes, cases: Iterable[bytes], wanted: Collection[str]) -> Run:
+        """The run of a frame with these cases; from the values of `encoding.run_parts`."""
+        run = self._read(RUN, frame, f"run {run_name}")
+        found = [case for part in cases for case in self._read(CASES, part, f"the cases of run {run_name}")]
+        kept = tuple(case for case in found if case.id in wanted)
+        return run.model_copy(update={"suite": run.suite.model_copy(update={"cases": kept})})
+
     def suite(self, body: bytes, name: str) -> Suite:
         return self._read(SUITE, body, f"the suite {name}")
 
     def mark(self, body: bytes) -> CaseMark:
         return self._read(MARK, body, "what a selftest found")
+
+    def job(self, body: str) -> Job:
+        with self._readable("a job"):
+            return JOB.validate_json(body)
 
     def gate(self, name: str, body: bytes) -> Gate | None:
         """What a run has to reach, where that was said."""
@@ -141,9 +191,9 @@ class Decoder:
         try:
             yield
         except _UNREADABLE as error:
-            raise self._damaged(f"{what} cannot be read; perhaps another version of evalharness wrote it") from error
+            raise self.damaged(f"{what} cannot be read; perhaps another version of evalharness wrote it") from error
 
-    def _damaged(self, what: str) -> StoreError:
+    def damaged(self, what: str) -> StoreError:
         return damaged(self._place, what)
 
 
@@ -186,5 +236,5 @@ def variant_from(head: bytes) -> str:
     return ""
 
 
-def _parsed(body: bytes) -> Any:
+def _parsed(body: bytes | str) -> Any:
     return from_json(body, cache_strings="keys")  # hardly a value comes twice

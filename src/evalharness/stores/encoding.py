@@ -7,21 +7,25 @@ through `cleaning.py`.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from math import isfinite
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from evalharness.domain.case import Case
+from evalharness.domain.case_line import search_text
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.invalid_values import explain
+from evalharness.domain.job import Job
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
+from evalharness.domain.stored import LONGEST_LIST
 from evalharness.domain.suite import Suite
 from evalharness.domain.transcript import Transcript
 from evalharness.domain.trial import Attempt, Trial
@@ -42,6 +46,11 @@ RUN = TypeAdapter(Run)
 REPORT = TypeAdapter(Report)
 SUITE = TypeAdapter(Suite)
 MARK = TypeAdapter(CaseMark)
+JOB = TypeAdapter(Job)
+CASES = TypeAdapter(tuple[Case, ...])
+FRAME = -1
+"""Where `run_parts` has the run without its cases."""
+CASES_PER_PART = 100
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
@@ -88,6 +97,7 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
         _storable(trial.input_tokens),
         _storable(trial.output_tokens),
         len(attempts),
+        _tool_calls(attempts),
         written(_JUDGINGS, judgings).decode() if (judgings := trial.judgings) else None,
         last.cause,
         written(GRADES, last.grades).decode(),
@@ -95,11 +105,46 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
     )
 
 
-def run_body(run: Run, redactor: Redactor) -> bytes:
-    """All of a run but what has columns of its own, and its trials."""
+def run_body(run: Run, redactor: Redactor) -> tuple[Run, bytes]:
+    """All of a run but what has columns of its own, and its trials: as it is stored, and the value of `body`."""
     elsewhere = {"id": "", "name": "", "matrix_id": "", "created_at": "", "finished_at": None}
     kept = run.model_copy(update={**elsewhere, "report": None, "trials": ()})
-    return pack(fit(RUN, kept, Cleaner(redactor))[1])
+    clean, text = fit(RUN, kept, Cleaner(redactor))
+    return clean, pack(text)
+
+
+def run_parts(clean: Run) -> Iterator[tuple[int, bytes]]:
+    """The run without its cases, at -1, and its cases by the hundred, each at the position of its first."""
+    suite = clean.suite
+    frame = clean.model_copy(
+        update={
+            "suite": suite.model_copy(update={"cases": ()}),
+            "lock": clean.lock.model_copy(update={"cases": {}}),
+            "report": None,
+            "trials": (),
+        }
+    )
+    yield FRAME, pack(written(RUN, frame))
+    for start in range(0, len(suite.cases), CASES_PER_PART):
+        yield start, pack(written(CASES, suite.cases[start : start + CASES_PER_PART]), _CASES_LEVEL)
+
+
+def asked_rows(run_seq: int, clean: Run) -> list[tuple[Any, ...]]:
+    """The values of `case_statements.ASKED_COLUMNS`, in the order of the index, which is quicker to fill like this."""
+    suite = clean.suite
+    rows = [
+        (
+            run_seq,
+            position,
+            case.id,
+            case.name,
+            suite.category_of(case) or case.category,
+            to_json(case.tags).decode() if case.tags else "[]",
+            search_text(f"{case.id}\n{case.name}" if case.name else case.id),
+        )
+        for position, case in enumerate(suite.cases)
+    ]
+    return sorted(rows, key=itemgetter(2))
 
 
 def check_case_ids(run: Run, redactor: Redactor) -> None:
@@ -116,6 +161,22 @@ def check_case_ids(run: Run, redactor: Redactor) -> None:
 def report_body(report: Report, redactor: Redactor) -> bytes:
     """All of a report but its cases, which have a column of their own: `cases_body`."""
     return pack(fit(REPORT, report.model_copy(update={"cases": ()}), Cleaner(redactor))[1])
+
+
+def brief_body(report: Report, redactor: Redactor) -> bytes:
+    """What the page of a run begins with: the report without what grows with its cases beyond a page."""
+    kept = report.model_copy(
+        update={
+            "cases": (),
+            "items": None,
+            "failures": report.failures[:LONGEST_LIST],
+            "unjudged": report.unjudged[:LONGEST_LIST],
+            "recommendations": tuple(
+                each.model_copy(update={"cases": each.cases[:LONGEST_LIST]}) for each in report.recommendations
+            ),
+        }
+    )
+    return report_body(kept, redactor)
 
 
 def cases_body(cases: Sequence[CaseResult], redactor: Redactor) -> bytes:
@@ -193,6 +254,11 @@ def pack(text: bytes, level: int = 6) -> bytes:
 
 def unpack(blob: bytes) -> bytes:
     return zlib.decompress(blob) if blob[:1] == b"x" else blob
+
+
+def _tool_calls(attempts: Iterable[Attempt]) -> int:
+    """Of all attempts, as cost and tokens are."""
+    return sum(len(attempt.transcript.tool_calls) for attempt in attempts if attempt.transcript is not None)
 
 
 def _storable(number: int | None) -> int | None:

@@ -112,6 +112,62 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "FROM case_history_of_all_targets",
         "DROP TABLE case_history_of_all_targets",
     ),
+    (
+        "ALTER TABLE trials ADD COLUMN change INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE trials ADD COLUMN tool_calls INTEGER",
+        "CREATE INDEX trials_by_change ON trials (run_seq, change, case_id, idx, state)",
+        "ALTER TABLE runs ADD COLUMN brief BLOB",
+        "ALTER TABLE runs ADD COLUMN counts TEXT",
+        "ALTER TABLE runs ADD COLUMN tallies TEXT",
+        "ALTER TABLE runs ADD COLUMN case_threshold REAL",
+        "ALTER TABLE runs ADD COLUMN trials_per_case INTEGER",
+        "ALTER TABLE runs ADD COLUMN lines_change INTEGER",
+        """CREATE TABLE run_parts (
+            run_seq INTEGER NOT NULL,
+            start INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (run_seq, start)
+        )""",
+        """CREATE TABLE asked_cases (
+            run_seq INTEGER NOT NULL,
+            case_id TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            case_name TEXT NOT NULL,
+            category TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            words TEXT NOT NULL,
+            PRIMARY KEY (run_seq, case_id)
+        ) WITHOUT ROWID""",
+        """CREATE TABLE case_lines (
+            run_seq INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            case_id TEXT NOT NULL,
+            case_name TEXT NOT NULL,
+            category TEXT NOT NULL,
+            tags TEXT NOT NULL,
+            words TEXT NOT NULL,
+            case_state TEXT NOT NULL,
+            case_score REAL,
+            marks TEXT NOT NULL,
+            case_passed INTEGER NOT NULL,
+            graded INTEGER NOT NULL,
+            latency_s REAL,
+            mean_cost_usd REAL,
+            spent_usd REAL,
+            spent_tokens REAL,
+            calls INTEGER,
+            first_not_passed INTEGER,
+            PRIMARY KEY (run_seq, position)
+        ) WITHOUT ROWID""",
+    ),
+    (
+        """CREATE TABLE jobs (
+            seq INTEGER PRIMARY KEY,
+            run_id TEXT NOT NULL UNIQUE,
+            state TEXT NOT NULL,
+            body TEXT NOT NULL
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -119,5 +175,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
 the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
-`trials.cause` is NULL in rows of earlier versions: there the reason says it.
+`trials.change` grows with each row written in a run. `runs.brief` is the beginning of the report, `counts` are the
+trials by state, `tallies` the cases by category and state. `run_parts` has the run without its cases (at -1), and its
+cases by the hundred, so that one is read without the others; `asked_cases` says what a list says of them. `counts`,
+`tallies` and `case_lines` are derived from trials when a run comes to a stop: they are those of its trials as long as
+`runs.lines_change` is the highest change. `runs.trials_per_case` is NULL for runs of earlier versions, until their
+parts are made.
+`trials.cause` is NULL in rows of earlier versions: there the reason says it. `jobs` has the processes that a server
+started for runs, which need not be there yet.
 """

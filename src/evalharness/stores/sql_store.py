@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 from random import Random
@@ -26,7 +26,7 @@ from evalharness.domain.stored import (
     BaselineRun,
     PastRun,
     RegisteredSuite,
-    RunLine,
+    RunEnd,
     RunLink,
     RunOutline,
     SuiteLine,
@@ -36,11 +36,13 @@ from evalharness.errors import Hint, RunBusy, StoreError, UnknownName, UsageErro
 from evalharness.redaction import Redactor
 from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import statements
+from evalharness.stores.case_statements import REMOVE_PAGES
 from evalharness.stores.claims import LocalClaims, claimed
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
 from evalharness.stores.dialect import AFTER_ALL_ROWS, BEFORE_ALL_ROWS
 from evalharness.stores.encoding import (
+    brief_body,
     cases_body,
     check_case_ids,
     mark_body,
@@ -50,7 +52,10 @@ from evalharness.stores.encoding import (
     trial_row,
 )
 from evalharness.stores.histories import add_to_histories
+from evalharness.stores.jobs import StoredJobs
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
+from evalharness.stores.spending import Spending
+from evalharness.stores.sql_pages import SqlRunPages, add_parts, keep_lines
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
 
@@ -60,7 +65,7 @@ _PAGE_OF_OUTLINES = 20
 _PAGE = 500
 
 
-class SqlStore(Store):
+class SqlStore(SqlRunPages, Store):
     """Views (`redacting`) share everything but the redactor."""
 
     def __init__(
@@ -82,7 +87,7 @@ class SqlStore(Store):
         self._decoder = Decoder(place)
         self._local_claims = LocalClaims()
         self._trials = GroupWriter(self._commit_trials)
-        self._budgets = GroupWriter(self._commit_spent)
+        self._spending = Spending(self._database)
         self._verdicts = Verdicts(self._database, self._now)
         self._seqs_of_writers: dict[str, int] = {}
 
@@ -103,13 +108,17 @@ class SqlStore(Store):
     def judge_cache(self) -> StoredJudgeCache:
         return StoredJudgeCache(self._verdicts, self._redactor)
 
+    @property
+    def jobs(self) -> StoredJobs:
+        return StoredJobs(self._database, self._decoder, self._redactor)
+
     def compact(self) -> None:
         self._remove_incomplete_regrades()
         self._database.compact()
 
     def close(self) -> None:
         with ExitStack() as closing:
-            for part in (self._database, self._budgets, self._verdicts, self._trials):
+            for part in (self._database, self._spending, self._verdicts, self._trials):
                 closing.callback(part.close)
 
     def _clean(self, text: str) -> str:
@@ -163,21 +172,27 @@ class SqlStore(Store):
     def _add_runs(self, connection: Connection, runs: Iterable[Run]) -> list[Run]:
         added: list[Run] = []
         for run in runs:
-            run_id, name = self._free_names(connection, run.name)
+            run_id, name = self._free_names(connection, run.id, run.name)
             matrix_id = added[0].id if added else run_id
             named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
-            about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self._redactor))
-            connection.execute(statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about))
+            clean, body = run_body(named, self._redactor)
+            about = (named.created_at, named.planned_trials, named.regrade_of, body)
+            stored = connection.execute(
+                statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about)
+            )
+            add_parts(connection, int(stored.lastrowid or 0), clean)
             added.append(named)
         return added
 
-    def _free_names(self, connection: Connection, given: str) -> tuple[str, str]:
+    def _free_names(self, connection: Connection, *given: str) -> tuple[str, str]:
         """Inside the transaction that stores the run, so that nobody else takes them."""
-        if given and connection.execute(statements.FIND_NAMES, (given, given)).fetchone():
-            raise name_taken(given)
+        for name in filter(None, given):
+            if connection.execute(statements.FIND_NAMES, (name, name)).fetchone():
+                raise name_taken(name)
+        run_id, run_name = given
         moment = self._clock()
         for _ in range(_TRIES):
-            names = generate_run_id(moment, self._rng), given or generate_run_name(self._rng)
+            names = run_id or generate_run_id(moment, self._rng), run_name or generate_run_name(self._rng)
             if not connection.execute(statements.FIND_NAMES, names).fetchone():
                 return names
         raise StoreError("no free run name was found", hint=Hint("hint.prune_store"))
@@ -195,15 +210,17 @@ class SqlStore(Store):
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
     ) -> str | None:
         self.flush()
-        body, cases = report_body(report, self._redactor), cases_body(report.cases, self._redactor)
+        bodies = (report_body(report, self._redactor), brief_body(report, self._redactor))
+        cases = cases_body(report.cases, self._redactor)
         finished_at = None if report.summary.trials.pending else self._now()
         with self._database.transaction() as connection:
             if finished_at:
                 target = self._clean(report.metadata.variant)
                 add_to_histories(connection, run_id, target, judged, finished_at, self._clean)
-            values = (finished_at, body, cases, stopped, elapsed_s, run_id)
+            values = (finished_at, *bodies, cases, stopped, elapsed_s, run_id)
             if not connection.execute(statements.FINISH_RUN, values).rowcount:
                 raise UnknownName("run", run_id, [])
+            keep_lines(connection, run_id)
         return finished_at
 
     def progress(self, run_id: str) -> tuple[str, float]:
@@ -218,8 +235,10 @@ class SqlStore(Store):
         if kept := self.baseline_of(run_id):
             hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
             raise UsageError(f"{name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
-        connection.execute(statements.REMOVE_TRIALS, (self._seq(run_id),))
+        for statement in (statements.REMOVE_TRIALS, *REMOVE_PAGES):
+            connection.execute(statement, (self._seq(run_id),))
         connection.execute(statements.REMOVE_RUN, (run_id,))
+        connection.execute(statements.REMOVE_JOB, (run_id,))
         connection.execute(statements.REMOVE_UNUSED_BUDGETS)
         self._seqs_of_writers.pop(run_id, None)  # the next run may get this number
 
@@ -246,19 +265,13 @@ class SqlStore(Store):
     def matrix(self, matrix_id: str) -> list[Run]:
         return self._runs(statements.MATRIX, matrix_id)
 
-    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
-        name = None if suite_name is None else self._clean(suite_name)
-        rows = self._database.read(statements.LINES_OF_RUNS, (name, name, limit))
-        return [
-            self._decoder.line(about, head, report, self._states(seq, about[1])) for seq, *about, head, report in rows
-        ]
+    def ends(self, matrix_id: str) -> list[RunEnd]:
+        rows = self._database.read(statements.ENDS, (matrix_id,))
+        return [RunEnd(id_, name, bool(is_finished), stopped) for id_, name, is_finished, stopped in rows]
 
     def count_runs(self, suite_name: str | None = None) -> int:
         name = None if suite_name is None else self._clean(suite_name)
         return int(self._database.read(statements.COUNT_RUNS, (name, name))[0][0])
-
-    def _states(self, seq: int, run_name: str) -> dict[str, int]:
-        return dict(self._database.read(statements.STATES, (seq,), whose=f"run {run_name}"))
 
     def outline(self, reference: str) -> RunOutline:
         return self._outline(self._of_run(statements.READ_OUTLINE, self._run_id(reference)))
@@ -342,9 +355,10 @@ class SqlStore(Store):
         """On the writing thread: trials of any run, each with the redactor of whoever put it."""
         rows = [(statement, trial_row(seq, trial, redactor)) for statement, seq, trial, redactor in group]
         with self._database.transaction() as connection:
+            changes = {seq: count(_last_change(connection, seq) + 1) for seq in {seq for _, seq, _, _ in group}}
             for statement, stretch in groupby(rows, key=itemgetter(0)):
-                connection.executemany(statement, (row for _, row in stretch))
-            for seq in {seq for _, seq, _, _ in group}:
+                connection.executemany(statement, ((*row, next(changes[row[0]])) for _, row in stretch))
+            for seq in changes:
                 connection.execute(statements.DROP_CASES, (seq,))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
@@ -430,7 +444,7 @@ class SqlStore(Store):
             connection.execute(statements.REMOVE_ADDED_RUNS, names)
             return connection.execute(statements.REMOVE_BASELINE, names).rowcount == 1
 
-    # Suites
+    # Suites, and what budgets have paid
 
     def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
         self.add_runs((), suites)
@@ -474,19 +488,12 @@ class SqlStore(Store):
         rows = self._database.read(statements.CASE_MARKS, (self._clean(suite_name),))
         return [self._decoder.mark(body) for (body,) in rows]
 
-    # What budgets have paid
-
     def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
-        self._budgets.put((budget_id, cost_usd, tokens))
+        self._spending.record(budget_id, cost_usd, tokens)
 
     def spent(self, budget_id: str) -> tuple[float, int]:
-        self._budgets.flush()
-        for cost_usd, tokens in self._database.read(statements.SPENT, (budget_id,)):
-            return cost_usd, tokens
-        return 0.0, 0
+        return self._spending.spent(budget_id)
 
-    def _commit_spent(self, group: Sequence[tuple[str, float, int]]) -> None:
-        """Of several sums of one budget the last counts."""
-        sums = {budget_id: (budget_id, cost_usd, tokens) for budget_id, cost_usd, tokens in group}
-        with self._database.transaction() as connection:
-            connection.executemany(statements.RECORD_SPENT, list(sums.values()))
+
+def _last_change(connection: Connection, seq: int) -> int:
+    return int(connection.execute(statements.LAST_CHANGE, (seq,)).fetchone()[0])

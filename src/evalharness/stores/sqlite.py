@@ -68,6 +68,8 @@ class Database:
     def read(self, sql: str, values: Sequence[Any] = (), *, whose: str = "") -> list[Any]:
         """Rows of which every cell can be what it says. `whose` names what they belong to, where they do not."""
         with self._lock:
+            if not self._is_there and not self._is_closed and self._path.exists():
+                self._make_file()  # another process has made it meanwhile
             return self._rows(self._connection, sql, values, whose)
 
     def _rows(self, connection: sqlite3.Connection, sql: str, values: Sequence[Any], whose: str = "") -> list[Any]:

@@ -44,21 +44,29 @@ READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
 _HEAD = "substr(CAST(body AS BLOB), 1, 4096)"
 """The beginning of what is stored of a run: enough to read its variant."""
 _OUTLINE = f"{', '.join(OUTLINE_COLUMNS)}, {_HEAD}, report, cases"
+ABOUT_RUN = "SELECT id, name, matrix_id, created_at, finished_at FROM runs WHERE id = ?"
 READ_OUTLINE = f"SELECT {_OUTLINE} FROM runs WHERE id = ?"
 OUTLINES_BEFORE = (
     f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND created_at >= ? AND regrade_of = '' "
     "ORDER BY seq DESC LIMIT ?"
 )
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
-LINES_OF_RUNS = (
-    f"SELECT seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, report FROM runs "
-    f"WHERE {_LISTED} ORDER BY seq DESC LIMIT ?"
+_LINE = (
+    f"seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, "
+    "COALESCE(brief, report) AS brief, counts, tallies, lines_change, "
+    "(SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) AS last_change"
 )
+LINES_OF_RUNS = f"SELECT {_LINE} FROM runs WHERE {_LISTED} AND seq < ? ORDER BY seq DESC LIMIT ?"
+OVERVIEWS = (
+    f"SELECT matrix_id, stopped, elapsed_s, {_LINE} FROM runs WHERE {_LISTED} AND seq < ? ORDER BY seq DESC LIMIT ?"
+)
+OVERVIEW = f"SELECT matrix_id, stopped, elapsed_s, {_LINE} FROM runs WHERE id = ?"
 COUNT_RUNS = f"SELECT COUNT(*) FROM runs WHERE {_LISTED}"
 LINKS_SINCE = (
     "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "
     "AND seq > COALESCE((SELECT seq FROM runs WHERE id = ?), 0) ORDER BY seq DESC"
 )
+ENDS = "SELECT id, name, finished_at IS NOT NULL, stopped FROM runs WHERE matrix_id = ? ORDER BY seq"
 PAST_RUN_BEFORE = (
     "SELECT seq, id, name, planned, CAST(body AS BLOB) FROM runs WHERE suite_name = ? AND seq < ? "
     "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
@@ -70,7 +78,8 @@ PAST_RUN_HEADS = (
 SUITE_NAMES = f"SELECT DISTINCT suite_name FROM runs WHERE {_COMPLETE} ORDER BY suite_name"
 PROGRESS = "SELECT stopped, elapsed_s FROM runs WHERE id = ?"
 FINISH_RUN = (
-    "UPDATE runs SET finished_at = ?, report = ?, cases = ?, stopped = ?, elapsed_s = elapsed_s + ? WHERE id = ?"
+    "UPDATE runs SET finished_at = ?, report = ?, brief = ?, cases = ?, stopped = ?, elapsed_s = elapsed_s + ? "
+    "WHERE id = ?"
 )
 DROP_CASES = "UPDATE runs SET cases = NULL WHERE seq = ? AND cases IS NOT NULL"
 """They are derived from trials, and must never be those of other trials."""
@@ -91,15 +100,17 @@ def newest_run(*, of_suite: bool, unfinished: bool) -> str:
 
 TRIAL_COLUMNS = (
     "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
-    "input_tokens, output_tokens, attempts, judging, cause, grades, body"
+    "input_tokens, output_tokens, attempts, tool_calls, judging, cause, grades, body"
 )
 _TRIAL_KEY = "run_seq, case_id, idx"
+_WRITTEN_COLUMNS = f"{TRIAL_COLUMNS}, change"
 
-ADD_TRIAL = insert_once("trials", TRIAL_COLUMNS, _TRIAL_KEY)
+ADD_TRIAL = insert_once("trials", _WRITTEN_COLUMNS, _TRIAL_KEY)
 REPLACE_UNFINISHED = (
-    upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, taken_over(TRIAL_COLUMNS.split(", ")[3:]))
+    upsert("trials", _WRITTEN_COLUMNS, _TRIAL_KEY, taken_over(_WRITTEN_COLUMNS.split(", ")[3:]))
     + " WHERE trials.state IN ('error', 'awaiting')"
 )
+LAST_CHANGE = "SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = ?"
 STATES = "SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state"
 JUDGED = (
     "SELECT case_id, COUNT(*), SUM(CASE WHEN first_state = 'passed' THEN 1 ELSE 0 END) FROM trials "
@@ -120,6 +131,11 @@ def _columns(fields: tuple[str, ...]) -> str:
 
 BODY_COLUMNS = "case_id, idx, seed, body, cause"
 OUTCOME_COLUMNS = _columns(Outcome._fields)
+READ_TRIAL = f"SELECT {BODY_COLUMNS} FROM trials WHERE run_seq = ? AND case_id = ? AND idx = ?"
+CHANGES = (
+    f"SELECT change, {OUTCOME_COLUMNS} FROM trials WHERE run_seq = ? AND (change, case_id, idx) > (?, ?, ?) "
+    "ORDER BY change, case_id, idx LIMIT ?"
+)
 
 # Baselines
 
@@ -182,6 +198,19 @@ LINE_OF_CACHE = (
 
 def find_verdicts(count: int) -> str:
     return f"SELECT key, body AS verdict FROM judge_cache WHERE key IN ({marks(count)})"
+
+
+# Jobs
+
+ADD_JOB = insert_once("jobs", "run_id, state, body", "run_id")
+CHANGE_JOB = "UPDATE jobs SET state = ?, body = ? WHERE run_id = ? AND state = ?"
+FIND_JOB = "SELECT body AS job FROM jobs WHERE run_id = ?"
+REMOVE_JOB = "DELETE FROM jobs WHERE run_id = ?"
+
+
+def list_jobs(states: int) -> str:
+    """In the order in which they were asked for."""
+    return f"SELECT body AS job FROM jobs WHERE state IN ({marks(states)}) ORDER BY seq"
 
 
 # What budgets have paid

@@ -10,6 +10,7 @@ from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.finding import finding
+from evalharness.domain.job import Job, JobRequest, ProcessMark
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.specification import GraderSpec
@@ -97,6 +98,49 @@ class BaselineStoreContract(StoreFixtures):
     def test_a_run_that_is_not_there_cannot_be_one(self, store: Store) -> None:
         with pytest.raises(UnknownName):
             store.set_baseline("eval-20260101-000000-0000", "default")
+
+
+class JobStoreContract(StoreFixtures):
+    def test_a_job_is_stored_before_its_run_and_found_by_its_id(self, store: Store) -> None:
+        job = make_job("eval-20260101-000000-0001")
+        assert store.jobs.find(job.run_id) is None
+        assert store.jobs.put(job)
+        assert store.jobs.find(job.run_id) == job
+        assert not store.jobs.put(job), "it is there already"
+
+    def test_it_changes_only_from_the_state_that_its_reader_saw(self, store: Store) -> None:
+        job = make_job("eval-20260101-000000-0001")
+        store.jobs.put(job)
+        running = job.model_copy(update={"state": "running", "process": ProcessMark(pid=7, start_ticks=9), "tries": 1})
+        assert store.jobs.put(running, was="queued")
+        assert not store.jobs.put(job.model_copy(update={"state": "cancelled"}), was="queued")
+        assert store.jobs.find(job.run_id) == running
+
+    def test_jobs_are_listed_by_state_in_the_order_they_came(self, store: Store) -> None:
+        jobs = [make_job(f"eval-20260101-000000-000{number}") for number in (3, 1, 2)]
+        for job in jobs:
+            store.jobs.put(job)
+        assert store.jobs.listed() == jobs
+        ended = jobs[0].model_copy(update={"state": "ended", "exit_code": 1})
+        store.jobs.put(ended, was="queued")
+        assert store.jobs.listed(["queued"]) == jobs[1:]
+        assert store.jobs.listed(["ended", "cancelled"]) == [ended]
+        store.jobs.remove(ended.run_id)
+        assert store.jobs.listed() == jobs[1:]
+
+    def test_it_goes_with_its_run_and_has_no_secret(self, store: Store) -> None:
+        run_id = "eval-20260101-000000-0001"
+        store.jobs.put(make_job(run_id, suite=f"suite of {SECRET}"))
+        [run] = store.add_runs([make_run().model_copy(update={"id": run_id})])
+        found = store.jobs.find(run.id)
+        assert found is not None
+        assert found.suite == "suite of [redacted:API_KEY]"
+        store.remove_run(run)
+        assert store.jobs.find(run.id) is None
+
+
+def make_job(run_id: str, suite: str = "capitals") -> Job:
+    return Job(run_id=run_id, suite=suite, request=JobRequest(suite=suite), queued_at="2026-01-01T00:00:00Z")
 
 
 class SuiteStoreContract(StoreFixtures):

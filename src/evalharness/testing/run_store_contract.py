@@ -40,11 +40,36 @@ class RunStoreContract(StoreFixtures):
                 store.add_runs([make_run(), make_run().model_copy(update={"name": name})])
         assert [line.name for line in store.list_runs(10)] == ["nightly"], "all of them or none"
 
+    def test_a_run_keeps_the_id_it_has_and_no_other_run_gets_it(self, store: Store) -> None:
+        given = make_run().model_copy(update={"id": "eval-20260101-000000-00aa"})
+        first, second = store.add_runs([given, make_run("two")])
+        assert (first.id, first.matrix_id, second.matrix_id) == (given.id,) * 3
+        assert store.find_run(given.id) == first
+        assert second.id not in ("", given.id)
+        with pytest.raises(UsageError, match=f"a run named {given.id} already"):
+            store.add_runs([make_run(), given])
+        assert store.count_runs() == 2, "all of them or none"
+
     def test_runs_stored_together_are_a_matrix_in_order(self, store: Store) -> None:
         together = store.add_runs([make_run("one"), make_run("two")])
         alone = added(store)
         assert store.matrix(together[1].matrix_id) == together
         assert store.matrix(alone.matrix_id) == [alone]
+
+    def test_how_the_runs_of_a_matrix_ended(self, store: Store) -> None:
+        first, second, third = store.add_runs([make_run("one"), make_run("two"), make_run("three")])
+        store.finish(first.id, sample_report(first), stopped="", elapsed_s=1)
+        store.finish(second.id, sample_report(second, pending=1), stopped="spend cap", elapsed_s=1)
+        ends = store.ends(first.id)
+        assert [(end.id, end.name, end.is_finished, end.stopped) for end in ends] == [
+            (first.id, first.name, True, ""),
+            (second.id, second.name, False, "spend cap"),
+            (third.id, third.name, False, ""),
+        ]
+        assert [end.is_over for end in ends] == [True, True, False]
+        store.finish(second.id, sample_report(second, pending=1), stopped="interrupted", elapsed_s=1)
+        assert not store.ends(first.id)[1].is_over
+        assert store.ends(second.id) == []
 
     def test_the_newest_run_of_a_suite_and_the_newest_unfinished_one(self, store: Store) -> None:
         assert store.newest_run() is None

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from random import Random
+from statistics import median
 from typing import Any
-
-from pydantic_core import from_json, to_json
 
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
+from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
@@ -25,12 +25,13 @@ from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
     Baseline,
     BaselineRun,
-    CacheLine,
     PastRun,
     RegisteredSuite,
+    RunEnd,
     RunLine,
     RunLink,
     RunOutline,
+    RunOverview,
     SuiteLine,
 )
 from evalharness.domain.trial import GRADED, Outcome, Trial
@@ -41,8 +42,10 @@ from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
-from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
-from evalharness.values.json_value import Json
+from evalharness.stores.statements import TRIAL_COLUMNS
+from evalharness.testing.case_lines import line_of, page_of, tallies_of
+from evalharness.testing.fake_run import StoredRun
+from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
 _PAGE = 500
@@ -50,57 +53,17 @@ _DECODER = Decoder(MEMORY)
 
 
 @dataclass(slots=True)
-class _StoredRun:
-    id: str
-    name: str
-    matrix_id: str
-    suite_name: str
-    created_at: str
-    planned: int
-    regrade_of: str
-    body: bytes
-    finished_at: str | None = None
-    report: bytes | None = None
-    cases: bytes | None = None
-    stopped: str = ""
-    elapsed_s: float = 0.0
-    trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-
-    def whole(self) -> Run:
-        about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at, self.planned)
-        return _DECODER.run((*about, self.body, self.report))
-
-    def line(self) -> RunLine:
-        counts = Counter(row["state"] for row in self.trials.values())
-        about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return _DECODER.line(about, self.body, self.report, dict(counts))
-
-    def outline(self) -> RunOutline:
-        columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
-        return _DECODER.outline(columns, self.body, self.report, self.cases)
-
-    def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
-        """By pages, so that what is written while they are read is seen as well."""
-        last = ("", -1)
-        while True:
-            found = [key for key in sorted(self.trials) if key > last and case_id in (None, key[0])][:_PAGE]
-            yield from (self.trials[key] for key in found)
-            if not found:
-                return
-            last = found[-1]
-
-
-@dataclass(slots=True)
 class _Kept:
     """What all views of a store share."""
 
-    runs: dict[str, _StoredRun] = field(default_factory=dict)
+    runs: dict[str, StoredRun] = field(default_factory=dict)
     baselines: list[Baseline] = field(default_factory=list)
     suites: dict[str, RegisteredSuite] = field(default_factory=dict)
     histories: dict[tuple[str, str], dict[str, CaseHistory]] = field(default_factory=lambda: defaultdict(dict))
     marks: dict[tuple[str, str, str], CaseMark] = field(default_factory=dict)
     verdicts: dict[str, tuple[str, str]] = field(default_factory=dict)
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
+    jobs: dict[str, str] = field(default_factory=dict)
     claims: LocalClaims = field(default_factory=LocalClaims)
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_closed: bool = False
@@ -135,6 +98,10 @@ class FakeStore(Store):
     def judge_cache(self) -> FakeJudgeCache:
         return FakeJudgeCache(self._kept.verdicts, self._clean, self._now)
 
+    @property
+    def jobs(self) -> FakeJobs:
+        return FakeJobs(self._kept.jobs, self._kept.lock, self._clean)
+
     def compact(self) -> None: ...
 
     def close(self) -> None:
@@ -155,16 +122,17 @@ class FakeStore(Store):
     # Runs
 
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
-        planned, added, stored = list(runs), list[Run](), dict[str, _StoredRun]()
+        planned, added, stored = list(runs), list[Run](), dict[str, StoredRun]()
         for run in planned:
             encoding.check_case_ids(run, self._redactor)
         with self._kept.lock:
             for run in planned:
-                run_id, name = self._free_names(run.name, stored)
+                run_id, name = self._free_names(run.id, run.name, stored)
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
-                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, encoding.run_body(named, self._redactor))
+                _, body = encoding.run_body(named, self._redactor)
+                stored[run_id] = StoredRun(run_id, name, matrix_id, *about, body)
                 added.append(named)
             self._kept.runs.update(stored)
             self.register_suites(suites)
@@ -182,13 +150,14 @@ class FakeStore(Store):
                 yield added
             undo.pop_all()
 
-    def _free_names(self, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
+    def _free_names(self, run_id: str, given: str, together_with: Mapping[str, StoredRun]) -> tuple[str, str]:
         runs = (*self._kept.runs.values(), *together_with.values())
         taken = {name for run in runs for name in (run.id, run.name)}
-        if given in taken:
-            raise name_taken(given)
+        for name in (run_id, given):
+            if name in taken:
+                raise name_taken(name)
         while True:
-            names = generate_run_id(self._clock(), self._rng), given or generate_run_name(self._rng)
+            names = run_id or generate_run_id(self._clock(), self._rng), given or generate_run_name(self._rng)
             if taken.isdisjoint(names):
                 return names
 
@@ -206,10 +175,10 @@ class FakeStore(Store):
                     place = (run.suite_name, self._clean(report.metadata.variant))
                     self._add_to_history(place, case, moment if has_passed else None)
             run.finished_at = moment if is_finished else None
-            run.report, run.cases = (
-                encoding.report_body(report, self._redactor),
-                encoding.cases_body(report.cases, self._redactor),
-            )
+            run.report = encoding.report_body(report, self._redactor)
+            run.brief_body = encoding.brief_body(report, self._redactor)
+            run.cases = encoding.cases_body(report.cases, self._redactor)
+            run.kept_at = run.changed
             run.stopped, run.elapsed_s = stopped, run.elapsed_s + elapsed_s
             return run.finished_at
 
@@ -229,6 +198,7 @@ class FakeStore(Store):
                 hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
                 raise UsageError(f"{run.name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
             del self._kept.runs[self._run(run.id).id]
+            self.jobs.remove(run.id)
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:
                 del self._kept.spent[budget_id]
@@ -255,8 +225,17 @@ class FakeStore(Store):
     def matrix(self, matrix_id: str) -> list[Run]:
         return [run.whole() for run in reversed(self._newest_first()) if run.matrix_id == matrix_id]
 
-    def list_runs(self, limit: int, suite_name: str | None = None) -> list[RunLine]:
-        return [run.line() for run in self._newest_first(suite_name)[:limit]]
+    def ends(self, matrix_id: str) -> list[RunEnd]:
+        runs = [run for run in self._kept.runs.values() if run.matrix_id == matrix_id]
+        return [RunEnd(run.id, run.name, run.finished_at is not None, run.stopped) for run in runs]
+
+    def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
+        runs = self._newest_first(suite_name)
+        if before:
+            ids = list(self._kept.runs)
+            older = set(ids[: ids.index(self._run(before).id)])
+            runs = [run for run in runs if run.id in older]
+        return [run.line() for run in runs[:limit]]
 
     def count_runs(self, suite_name: str | None = None) -> int:
         return len(self._newest_first(suite_name))
@@ -294,20 +273,20 @@ class FakeStore(Store):
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})
 
-    def _newest_first(self, suite_name: str | None = None) -> list[_StoredRun]:
+    def _newest_first(self, suite_name: str | None = None) -> list[StoredRun]:
         wanted = None if suite_name is None else self._clean(suite_name)
         runs = list(self._kept.runs.values())
         incomplete = {run.matrix_id for run in runs if run.regrade_of and run.report is None}
         return [run for run in reversed(runs) if wanted in (None, run.suite_name) and run.matrix_id not in incomplete]
 
-    def _meant_by(self, reference: str) -> _StoredRun:
+    def _meant_by(self, reference: str) -> StoredRun:
         wanted = self._clean(reference)
         for run in self._newest_first():
             if wanted in (run.id, run.name):
                 return run
         raise UnknownName("run", reference, [run.name for run in self._newest_first()])
 
-    def _run(self, run_id: str) -> _StoredRun:
+    def _run(self, run_id: str) -> StoredRun:
         if run_id not in self._kept.runs:
             raise UnknownName("run", run_id, [])
         return self._kept.runs[run_id]
@@ -325,7 +304,8 @@ class FakeStore(Store):
         row = dict(zip(_TRIAL_FIELDS, encoding.trial_row(0, trial, self._redactor), strict=True))
         with self._kept.lock:
             if key not in run.trials or run.trials[key]["state"] in replaced:
-                run.trials[key] = row
+                run.changed += 1
+                run.trials[key] = {**row, "change": run.changed}
                 run.cases = None
 
     def flush(self) -> None: ...
@@ -339,13 +319,74 @@ class FakeStore(Store):
         return (_DECODER.trial([row[name] for name in body_columns], run.name) for row in run.rows(case_id))
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return (_DECODER.outcome([row[name] for name in Outcome._fields]) for row in self._run(run_id).rows())
+        return map(self._outcome, self._run(run_id).rows())
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]
         judged = Counter(case_id for case_id, state in first if state in GRADED)
         passed = Counter(case_id for case_id, state in first if state == "passed")
         return {case_id: (count, passed[case_id]) for case_id, count in judged.items()}
+
+    # Pages
+
+    def overview(self, reference: str) -> RunOverview:
+        return self._overview(self._meant_by(reference))
+
+    def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
+        return [self._overview(self._kept.runs[line.id]) for line in self.list_runs(limit, suite_name, before)]
+
+    def _overview(self, run: StoredRun) -> RunOverview:
+        about = (run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed)
+        return RunOverview(*about, run.kept_at == run.changed, tallies_of(self._case_lines(run.id)))
+
+    def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
+        durations: dict[str, list[float]] = defaultdict(list)
+        for row in self._run(run_id).rows():
+            if row["state"] in GRADED and row["case_id"] in case_ids:
+                durations[row["case_id"]].append(row["duration_s"])
+        return {case_id: median(found) for case_id, found in durations.items()}
+
+    def part_of(self, run_id: str, case_ids: Collection[str] = ()) -> Run:
+        run = self._run(run_id).whole()
+        cases = tuple(case for case in run.suite.cases if case.id in case_ids)
+        suite, lock = (run.suite.model_copy(update={"cases": cases}), run.lock.model_copy(update={"cases": {}}))
+        return run.model_copy(update={"suite": suite, "lock": lock, "report": None})
+
+    def case_page(self, run_id: str, query: CaseQuery) -> CasePage:
+        return page_of(self._case_lines(run_id), query)
+
+    def case_line(self, run_id: str, case_id: str) -> CaseLine | None:
+        return next((line for line in self._case_lines(run_id) if line.case_id == case_id), None)
+
+    def case_labels(self, run_id: str) -> CaseLabels:
+        lines = self._case_lines(run_id)
+        categories, tags = {line.category for line in lines} - {""}, {tag for line in lines for tag in line.tags}
+        return CaseLabels(tuple(sorted(categories)), tuple(sorted(tags)))
+
+    def _case_lines(self, run_id: str) -> list[CaseLine]:
+        stored = self._run(run_id)
+        run = stored.whole()
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in stored.rows():
+            rows[row["case_id"]].append(row)
+        return [line_of(run, position, rows[case.id]) for position, case in enumerate(run.suite.cases)]
+
+    def outcome_page(
+        self, run_id: str, limit: int, after: tuple[str, int] = ("", -1), case_id: str | None = None
+    ) -> list[Outcome]:
+        first = after if case_id is None else (case_id, after[1])
+        keys = sorted(key for key in self._run(run_id).trials if key > first and case_id in (None, key[0]))
+        return [self._outcome(self._run(run_id).trials[key]) for key in keys[:limit]]
+
+    def trial(self, run_id: str, case_id: str, index: int) -> Trial | None:
+        return next((trial for trial in self.trials(run_id, case_id) if trial.index == index), None)
+
+    def changes(self, run_id: str, after: ChangeKey, limit: int) -> list[TrialChange]:
+        found = [TrialChange(row["change"], self._outcome(row)) for row in self._run(run_id).trials.values()]
+        return sorted((each for each in found if each.key > after), key=attrgetter("key"))[:limit]
+
+    def _outcome(self, row: Mapping[str, Any]) -> Outcome:
+        return _DECODER.outcome([row[name] for name in Outcome._fields])
 
     # Baselines
 
@@ -429,39 +470,3 @@ class FakeStore(Store):
 
     def spent(self, budget_id: str) -> tuple[float, int]:
         return self._kept.spent.get(budget_id, (0.0, 0))
-
-
-class FakeJudgeCache:
-    """Implements `contracts.VerdictStore`: by key, the verdict as JSON and when it was first kept."""
-
-    def __init__(
-        self, verdicts: dict[str, tuple[str, str]], clean: Callable[[str], str], moment: Callable[[], str]
-    ) -> None:
-        self._verdicts = verdicts
-        self._clean = clean
-        self._moment = moment
-
-    async def get(self, key: str) -> Json:
-        return from_json(self._verdicts[key][0]) if key in self._verdicts else None
-
-    async def set(self, key: str, value: Json) -> None:
-        _, kept_at = self._verdicts.get(key, ("", self._moment()))
-        self._verdicts[key] = self._clean(to_json(value).decode()), kept_at
-
-    async def has(self, key: str) -> bool:
-        return key in self._verdicts
-
-    async def clear(self) -> None:
-        self.remove()
-
-    def remove(self, before: str = "") -> int:
-        old = [key for key, (_, kept_at) in self._verdicts.items() if not before or kept_at < before]
-        for key in old:
-            del self._verdicts[key]
-        return len(old)
-
-    def line(self) -> CacheLine:
-        size = sum(len(key) + len(body) for key, (body, _) in self._verdicts.items())
-        return CacheLine(
-            len(self._verdicts), size, min((kept_at for _, kept_at in self._verdicts.values()), default="")
-        )

@@ -16,10 +16,12 @@ from evalharness.reports.words.say import say
 from evalharness.testing.beside_runs_contract import (
     BaselineStoreContract,
     BudgetStoreContract,
+    JobStoreContract,
     MarkStoreContract,
     SuiteStoreContract,
     VerdictStoreContract,
 )
+from evalharness.testing.run_pages_contract import RunPagesContract
 from evalharness.testing.run_store_contract import RunStoreContract
 from evalharness.testing.stored_records import OpenStore, added, make_run, make_trial, sample_report
 from evalharness.testing.trial_store_contract import TrialStoreContract
@@ -28,11 +30,13 @@ from evalharness.testing.trial_store_contract import TrialStoreContract
 class StoreContract(
     RunStoreContract,
     TrialStoreContract,
+    RunPagesContract,
     BaselineStoreContract,
     SuiteStoreContract,
     MarkStoreContract,
     VerdictStoreContract,
     BudgetStoreContract,
+    JobStoreContract,
 ):
     """`build(folder, redactor)` makes the store under test."""
 

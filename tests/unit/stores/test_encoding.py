@@ -213,7 +213,7 @@ def test_a_secret_that_is_a_word_of_the_harness_breaks_nothing(word: str) -> Non
     awaiting = Attempt(state="awaiting", grades=(Grade(state="unscored", required=False),))
     trial = trial.model_copy(update={"attempts": (*trial.attempts, awaiting)})
     columns = ("eval-1", "brave-otter-042", "eval-1", run.created_at, None, 1)
-    read = DECODER.run((*columns, run_body(run, redactor), report_body(report_full_of(run, word), redactor)))
+    read = DECODER.run((*columns, run_body(run, redactor)[1], report_body(report_full_of(run, word), redactor)))
     assert read.suite.name == "the [redacted:AUTH] here"
     assert [spec.kind for case in read.suite.cases for spec in case.graders or ()] == ["contains"]
     assert read.suite.gate is not None
@@ -273,7 +273,7 @@ def test_the_suite_of_a_run_is_never_cut() -> None:
     run = run_full_of("small")
     suite = run.suite.model_copy(update={"description": (KEPT_TEXT + 500_000) * "z"})
     run = run.model_copy(update={"suite": suite})
-    read = DECODER.run(("i", "n", "m", "c", None, 1, run_body(run, Redactor.none()), None))
+    read = DECODER.run(("i", "n", "m", "c", None, 1, run_body(run, Redactor.none())[1], None))
     assert read.suite == run.suite
 
 

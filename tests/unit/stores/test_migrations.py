@@ -170,7 +170,7 @@ def test_a_store_of_version_1_is_read_and_written_as_ever(place: str, tmp_path: 
     [trial] = store.trials(run.id)
     assert (trial.index, trial.seed, trial.state, trial.reason, trial.output) == (0, 7, "failed", "no", "y")
     store.put(run.id, trial.model_copy(update={"index": 1}))
-    [following] = store.add_runs([run.model_copy(update={"name": ""})])
+    [following] = store.add_runs([run.model_copy(update={"id": "", "name": ""})])
     store.flush()
     assert [line.counts for line in store.list_runs(5)] == [{}, {"failed": 2}]
     assert following.name != run.name

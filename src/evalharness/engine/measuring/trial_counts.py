@@ -13,13 +13,13 @@ from pydantic_core import from_json
 
 from evalharness import registry
 from evalharness.domain.case import Case
+from evalharness.domain.case_line import case_state
 from evalharness.domain.grade import VERDICTS, GraderType, Judging, added_up, mean_figures, said_within
 from evalharness.domain.report import CaseState, Difference
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import DECISIVE, GRADED, TIME_LIMIT, TRIAL_STATES, Outcome, TrialState
 from evalharness.errors import Hint, StoreError, UsageError
-from evalharness.stats.thresholds import reaches
 
 SLOWEST = 3
 REASONS_FROM = ("failed", "error", "awaiting", "skipped")
@@ -103,17 +103,6 @@ class CaseTally:
     def state(self, threshold: float) -> CaseState:
         counts = self.counts
         return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
-
-
-def case_state(passed: int, graded: int, error: int, awaiting: int, pending: int, threshold: float) -> CaseState:
-    """From the numbers of its trials; one with no graded trial is skipped unless one erred."""
-    if pending:
-        return "pending"
-    if awaiting:
-        return "awaiting"
-    if graded:
-        return "passed" if reaches(passed / graded, threshold) else "failed"
-    return "error" if error else "skipped"
 
 
 @dataclass(slots=True)

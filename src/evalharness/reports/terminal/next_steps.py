@@ -6,10 +6,8 @@ fixed grader (`regrade`), and what failed for reasons outside is continued as it
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -21,11 +19,11 @@ from evalharness.domain.run import Run
 from evalharness.domain.specification import is_live
 from evalharness.errors import UsageError
 from evalharness.reports.wording import naming, show_command
+from evalharness.reports.words.job_command import rerun_of, run_command
 
 MOST_STEPS = 2
 IN_MEMORY = ":memory:"
 ANY_JUDGE = "PROVIDER/MODEL"
-_DEFAULT_SANDBOX = "bubblewrap"
 _ASK_THE_TARGET = ("rerun", "resume")
 
 
@@ -82,7 +80,7 @@ class _Steps:
         if erred is not None:
             yield self._after_error(erred)
         elif report.failures and not run.regrade_of and run.options.origin.suite:
-            yield self._rerun("--failed")
+            yield self._rerun(only_failed=True)
 
     def _broken(self) -> Failure | None:
         """The first case in error, where errors are what has to be repaired first."""
@@ -95,7 +93,7 @@ class _Steps:
         if run.regrade_of or erred.grader_type == "code":
             return self._regrade("")
         if report.sequential is not None and report.sequential.not_needed and run.options.origin.suite:
-            return self._rerun("")  # a sequential run that was decided is not continued
+            return self._rerun(only_failed=False)  # a sequential run that was decided is not continued
         return self._resume("")
 
     def _look(self) -> Iterator[NextStep]:
@@ -117,39 +115,10 @@ class _Steps:
         name = shlex.quote(run.regraded_run or run.name)
         return NextStep(label, f"{self._command} regrade {name}{judged_by}{cap}{self._named}")
 
-    def _rerun(self, flag: str) -> NextStep:
+    def _rerun(self, *, only_failed: bool) -> NextStep:
         """The words that name what was run, and what it needs to be run again."""
-        options, origin = self._run.options, self._run.options.origin
-        words = ["run", _suite_from_here(self._run)]
-        for name, value in (
-            ("--format", origin.format_name),
-            ("--target", origin.target),
-            ("--repeat", _written(origin.trials)),
-            ("--timeout", _written(origin.timeout_s)),
-            ("--seed", _written(origin.seed)),
-            ("--fail-under", _written(origin.fail_under)),
-            ("--baseline", origin.baseline),
-            ("--judge-model", options.judge_model),
-            ("--sandbox", "" if options.sandbox == _DEFAULT_SANDBOX else options.sandbox),
-        ):
-            words += [name, value] if value else []
-        words += [word for pair in origin.variables.items() for word in ("--var", "=".join(pair))]
-        words += [flag] if flag else []
+        words = run_command(rerun_of(self._run, failed_of="" if only_failed else None))
         return NextStep("rerun", f"{self._command} {shlex.join(words)}{self._named}")
-
-
-def _written(number: float | None) -> str:
-    """In full; empty for None."""
-    return "" if number is None else f"{number:.15g}"
-
-
-def _suite_from_here(run: Run) -> str:
-    """As it was named, or its path from the current folder where that is another one than the run was started in."""
-    named = Path(run.options.origin.suite)
-    file = Path(run.root, named.name)
-    if not file.is_file() or (named.exists() and named.samefile(file)):
-        return run.options.origin.suite
-    return os.path.relpath(file)
 
 
 def _erred(case: Failure) -> bool:

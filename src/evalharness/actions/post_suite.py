@@ -1,0 +1,86 @@
+"""Post a suite: register one that came over the network, if it asks for nothing that only the owner may decide."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from evalharness.contracts.context import Context
+from evalharness.domain.problem import Problem
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.suite import PYTHON, Suite
+from evalharness.errors import InvalidFile, UsageError
+from evalharness.formats.suite_files import load_text, ready_made_suites, suites_below
+from evalharness.steps.check_posted_suite import POSTED, document_problems, suite_problems
+from evalharness.steps.find_suites import register_suites, without_file
+
+MOST_CASES = 100_000
+
+
+class NameTaken(UsageError):
+    """A suite in a file, or one that is ready-made, has the name already."""
+
+
+class RefusedSuite(InvalidFile):
+    """`message` says the first problem: whoever posts a suite sees no terminal."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__(problems)
+        first = next(problem for problem in problems if problem.severity == "error")
+        self.message = f"{first.field}: {first.message}" if first.field else first.message
+
+
+async def post_suite(context: Context, written: Mapping[str, Any], targets: Mapping[str, str], folder: Path) -> str:
+    """Returns its name. `targets` are those it may use, `folder` has the owner's own suites."""
+    name = written.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError("name: a suite needs a name")
+    if problems := document_problems(written, targets):
+        raise RefusedSuite(problems)
+    _check_free(context, name, folder)
+    loaded = _read(json.dumps({key: value for key, value in written.items() if key != "target"}))
+    target = TargetSpec.model_validate(targets[written["target"]]) if "target" in written else None
+    if loaded.name != name:
+        raise UsageError("this is not a suite", hint="give it `tasks`, or `test_cases`")
+    suite = loaded.model_copy(update={"target": target})
+    problems = suite_problems(suite, {*targets, *targets.values()})
+    if not suite.cases or len(suite.cases) > MOST_CASES:
+        problems.append(Problem(POSTED, 0, "test_cases", f"must have between 1 and {MOST_CASES:,} cases"))
+    if problems:
+        raise RefusedSuite(problems)
+    await register_suites(context, [without_file(suite, Path.cwd())])
+    return name
+
+
+def _read(text: str) -> Suite:
+    """In a folder of its own: nothing that it may name can be found there."""
+    with TemporaryDirectory(prefix="evalharness-posted-") as folder:
+        loaded = load_text(text, Path(folder) / POSTED)
+    problems = [replace(problem, file=POSTED) for problem in loaded.problems]
+    if loaded.suite is None or any(problem.severity == "error" for problem in problems):
+        raise RefusedSuite(problems or [Problem(POSTED, 0, "", "this is not a suite")])
+    return loaded.suite
+
+
+def _check_free(context: Context, name: str, folder: Path) -> None:
+    registered = context.store.registered_suite(name)
+    in_files = {file.suite.name for file in suites_below(folder) if file.suite is not None}
+    if name in in_files or name in ready_made_suites() or (registered is not None and registered.format != PYTHON):
+        raise NameTaken(f"there is a suite named {name} in a file already", hint="take another name")
+
+
+async def run_target(context: Context, suite_name: str, agent: str | None, targets: Mapping[str, str]) -> str:
+    """What `--target` is to be: a registered target by its name, or nothing for the suite's own. Raises UsageError."""
+    known = ", ".join(sorted(targets)) or "none"
+    if agent is not None:
+        if agent not in targets:
+            raise UsageError(f"agentId: '{agent}' is not a target of this server; registered: {known}")
+        return targets[agent]
+    registered = context.store.registered_suite(suite_name)
+    if registered is not None and registered.format == PYTHON and registered.suite.target is None:
+        raise UsageError(f"agentId is missing: the suite has no target of its own; registered: {known}")
+    return ""

@@ -1,0 +1,1 @@
+"""The pages: one file for each, a thin route that gets data by an action and renders a template."""

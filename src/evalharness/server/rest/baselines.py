@@ -1,0 +1,159 @@
+"""Baselines: naming a run, listing and removing; what got worse since."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import TypeAdapter
+
+from evalharness.actions.check_regressions import RegressionRequest, check_regressions
+from evalharness.actions.compare_runs import compare_runs
+from evalharness.actions.set_baseline import list_baselines, remove_baseline, set_baseline
+from evalharness.actions.show_overview import show_progress
+from evalharness.actions.show_trend import TrendRequest, show_trend
+from evalharness.domain import comparison, stored, trend
+from evalharness.errors import UnknownName
+from evalharness.server.context import Server
+from evalharness.server.failures import Refusal
+from evalharness.server.rest.answering import BUSY, ERRORS, PREFIX, Cursor, Limit, RunName, answer, created, offset_of
+from evalharness.server.rest.records import Baseline, BaselineRequest, Done, FlakyCase, TaskChange
+
+router = APIRouter(prefix=PREFIX, tags=["baselines and comparisons"])
+_BASELINES, _CHANGES = TypeAdapter(list[Baseline]), TypeAdapter(list[TaskChange])
+_COMPARISON, _TREND, _FLAKY = (
+    TypeAdapter(comparison.Comparison),
+    TypeAdapter(trend.Trend),
+    TypeAdapter(list[FlakyCase]),
+)
+SuiteName = Annotated[str, Path(max_length=500, description="The name of a suite.")]
+Reference = Annotated[str, Query(min_length=1, max_length=500, description="A run or a baseline.")]
+
+
+@router.get("/baselines", response_model=list[Baseline], responses=dict(ERRORS))
+def get_baselines(
+    request: Request,
+    server: Server,
+    suite: Annotated[str | None, Query(max_length=500, description="Only those of this suite.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> Response:
+    """The last one set first."""
+    offset = offset_of(cursor)
+    found = [each for each in server.harness.call(list_baselines) if suite in (None, each.suite_name)]
+    following = {"cursor": offset + limit} if offset + limit < len(found) else None
+    return answer(request, _BASELINES, list(map(_baseline, found[offset : offset + limit])), following=following)
+
+
+@router.post("/runs/{run}/baseline", status_code=201, response_model=Baseline, responses=dict(BUSY))
+def post_baseline(server: Server, run: RunName, wishes: BaselineRequest | None = None) -> JSONResponse:
+    """Make a finished run a baseline of its suite; it replaces an earlier one with this name."""
+    run_id = server.harness.call(show_progress, run).run.line.id
+    found = server.harness.call(set_baseline, run_id, (wishes or BaselineRequest()).name).baseline
+    return created(_baseline(found), 201)
+
+
+@router.delete("/baselines/{baseline:path}", response_model=Done, responses=dict(ERRORS))
+def delete_baseline(
+    server: Server, baseline: Annotated[str, Path(max_length=700, description="`SUITE/NAME`, or NAME alone.")]
+) -> Done:
+    """The run is kept. It is no error if there is no such baseline."""
+    for known in server.harness.call(list_baselines):
+        if baseline in (f"{known.suite_name}/{known.name}", known.run_id):
+            server.harness.call(remove_baseline, known.name, known.suite_name)
+            return Done()
+    try:
+        server.harness.call(remove_baseline, baseline)
+    except UnknownName:
+        pass
+    return Done()
+
+
+def _baseline(found: stored.Baseline) -> Baseline:
+    return Baseline(
+        id=f"{found.suite_name}/{found.name}",
+        name=found.name,
+        suite_name=found.suite_name,
+        run_id=found.run_id,
+        run_name=found.run_name,
+        run_ids=list(found.run_ids),
+        timestamp=found.set_at,
+    )
+
+
+@router.get("/regressions/{suite}", response_model=list[TaskChange], responses=dict(ERRORS))
+def get_regressions(
+    request: Request,
+    server: Server,
+    suite: SuiteName,
+    threshold: Annotated[float, Query(ge=0, le=1, description="How much a score may fall.")] = comparison.THRESHOLD,
+    show_all: Annotated[bool, Query(alias="all", description="Tasks that did not degrade as well.")] = False,
+    baseline: Annotated[str | None, Query(min_length=1, max_length=500)] = None,
+    limit: Limit = 100,
+    cursor: Cursor = "",
+) -> Response:
+    """Tasks whose score fell by more than the threshold from the baseline to the newest run."""
+    offset = offset_of(cursor)
+    _require_baseline(server, suite, baseline)
+    found = server.harness.call(check_regressions, RegressionRequest(suite, baseline, threshold=threshold))
+    changes = [task for task in found.tasks if show_all or task.degraded]
+    page = [TaskChange.model_validate(task.model_dump(by_alias=True)) for task in changes[offset : offset + limit]]
+    following = {"cursor": offset + limit} if offset + limit < len(changes) else None
+    return answer(request, _CHANGES, page, following=following)
+
+
+def _require_baseline(server: Server, suite: str, name: str | None) -> None:
+    """A name that is also that of a file, which the actions would read, is none."""
+    known = [each for each in server.harness.call(list_baselines) if each.suite_name == suite]
+    if not known:
+        raise Refusal(404, f"the suite {suite} has no baseline", hint="POST /api/eval/runs/{id}/baseline sets one")
+    if name is not None and name not in [each.name for each in known]:
+        raise UnknownName(f"baseline of suite {suite}", name, [each.name for each in known])
+
+
+@router.get("/compare", response_model=comparison.Comparison, responses=dict(ERRORS))
+def get_comparison(request: Request, server: Server, a: Reference, b: Reference) -> Response:
+    """Two runs case by case: what changed from `a` to `b`."""
+    ids = [_run_id(server, reference) for reference in (a, b)]
+    [found] = server.harness.call(compare_runs, ids)
+    return answer(request, _COMPARISON, found)
+
+
+def _run_id(server: Server, reference: str) -> str:
+    """Of the store: a client's word never names a file."""
+    return server.harness.call(show_progress, reference).run.line.id
+
+
+@router.get("/suites/{suite}/trend", response_model=trend.Trend, responses=dict(ERRORS))
+def get_trend(
+    request: Request, server: Server, suite: SuiteName, limit: Annotated[int, Query(ge=1, le=100)] = 30
+) -> Response:
+    """The suite's runs side by side, target by target."""
+    return answer(request, _TREND, server.harness.call(show_trend, _trend(server, suite, limit)))
+
+
+@router.get("/suites/{suite}/flaky", response_model=list[FlakyCase], responses=dict(ERRORS))
+def get_flaky(request: Request, server: Server, suite: SuiteName) -> Response:
+    """Cases whose trials disagree, by the newest run and comparable ones before it, target by target."""
+    found = server.harness.call(show_trend, _trend(server, suite, 30))
+    cases = [
+        FlakyCase(
+            task_id=case.case_id,
+            flip_rate=case.flip_rate,
+            passed=case.passed,
+            trials=case.trials,
+            runs=case.runs,
+            is_new=case.new,
+        )
+        for target in found.targets
+        for case in target.flaky
+    ]
+    return answer(request, _FLAKY, cases)
+
+
+def _trend(server: Server, suite: str, limit: int) -> TrendRequest:
+    known = server.harness.context.store.suite_names()
+    if suite not in known:
+        raise UnknownName("suite", suite, known)
+    return TrendRequest(suite, limit=limit)
