@@ -329,7 +329,7 @@ def test_without_the_token_a_page_says_how_to_get_in(browser: Browser, served: S
         assert answer is not None
         assert answer.status == 401
         expect(watched.page.locator("h1")).to_have_text("This page needs the token")
-        expect(watched.page.locator("main")).to_contain_text("eval-harness serve")
+        expect(watched.page.locator("main")).to_contain_text("server.json")
         font = watched.page.evaluate("getComputedStyle(document.body).fontFamily")
         assert "system-ui" in font  # in the same look, though no other file may be read
 
