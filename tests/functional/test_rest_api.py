@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,9 +38,6 @@ RESULT_KEYS = {
 }  # fmt: skip
 TASK = {"id": "t", "category": "bug_fix", "prompt": "what is two", "expectedPatterns": ["2"]}
 TASKS = {"name": "posted", "tasks": [TASK]}
-    "name": "posted",
-    "tasks": [{"id": "t", "category": "bug_fix", "prompt": "what is two", "expectedPatterns": ["2"]}],
-}
 
 
 @pytest.fixture(scope="module")
@@ -419,3 +419,101 @@ def test_the_document_describes_every_route_with_examples(api: Served) -> None:
     assert {(method, f"/api/eval{path}") for method, paths in documented.items() for path in paths} <= routes
     assert "examples" in document["components"]["schemas"]["RunRequest"]
     assert "examples" in document["components"]["schemas"]["Failure"]
+
+
+GATED = """
+import pathlib, time
+
+def gated(text):
+    \"\"\"Answers once there is a file that has the name of the question, or the one that opens all gates.\"\"\"
+    here = pathlib.Path(__file__).parent
+    while not ((here / text).exists() or (here / "open").exists()):
+        time.sleep(0.01)
+    return text
+"""
+GATES = """
+name: gates
+target: agent.py:gated
+config: {max_workers: 4}
+test_cases: [{id: a, input: a, expected: a}, {id: b, input: b, expected: b}, {id: c, input: c, expected: x}]
+"""
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Iterator[Served]:
+    folder = write(tmp_path / "project", agent_py=GATED, suite_yaml=GATES, pyproject_toml="")
+    with serving(folder) as server:
+        yield server
+        (folder / "open").touch()  # nothing waits any longer
+
+
+def started(gates: Served) -> str:
+    answer = gates.ask("/api/eval/suites/gates/run", "POST")
+    assert answer.status == 202, answer.text
+    run_id: str = answer.json["id"]
+    wait_until(lambda: got(gates, f"/runs/{run_id}")["plannedTrials"] == 3)
+    return run_id
+
+
+def test_a_run_under_way_is_shown_as_far_as_it_has_got(gates: Served) -> None:
+    run_id = started(gates)
+    (gates.folder / "b").touch()
+    wait_until(lambda: got(gates, f"/runs/{run_id}")["trials"] == {"passed": 1})
+    run = got(gates, f"/runs/{run_id}")
+    assert (run["state"], run["verdict"], run["passed"], run["pending"]) == ("running", "", 1, 2)
+    assert [case["state"] for case in got(gates, f"/runs/{run_id}/cases")] == ["pending", "passed", "pending"]
+    assert [case["id"] for case in got(gates, f"/runs/{run_id}/cases?state=pending&sort=id&descending=1")] == ["c", "a"]
+    refused(gates.ask(f"/api/eval/runs/{run_id}/baseline", "POST"), 400, "not finished")
+    refused(gates.ask(f"/api/eval/runs/{run_id}/resume", "POST"), 409, "running")
+    assert gates.ask(f"/api/eval/runs/{run_id}/cancel", "POST").status == 202
+    wait_until(lambda: got(gates, f"/runs/{run_id}")["state"] == "cancelled")
+    (gates.folder / "open").touch()
+    assert gates.ask(f"/api/eval/runs/{run_id}/resume", "POST").status == 202
+    wait_until(lambda: got(gates, f"/runs/{run_id}")["state"] == "finished")
+    assert got(gates, f"/runs/{run_id}")["trials"] == {"passed": 2, "failed": 1}
+
+
+def test_events_are_sent_as_trials_are_written(gates: Served) -> None:
+    run_id = started(gates)
+    connection = HTTPConnection("127.0.0.1", gates.port, timeout=60)
+    connection.request("GET", f"/api/eval/runs/{run_id}/events", headers={"authorization": f"Bearer {gates.token}"})
+    stream = connection.getresponse()
+    seen: list[str] = []
+    for opened in ("b", "a", "c"):
+        (gates.folder / opened).touch()
+        while not seen or seen[-1] != opened:  # the next gate opens only once this trial has come
+            line = stream.readline().decode()
+            assert line, "the stream ended too early"
+            if line.startswith("data: ") and "caseId" in line:
+                seen.append(json.loads(line.removeprefix("data: "))["caseId"])
+    rest = stream.read().decode()
+    connection.close()
+    assert seen == ["b", "a", "c"]
+    assert rest.count("event: end") == 1
+    assert '"state": "finished"' in rest.rpartition("event: end")[2]
+
+
+def test_many_readers_see_whole_numbers_while_a_run_writes(gates: Served) -> None:
+    """64 at once: none is refused, none sees more than there is, and the run loses nothing."""
+    cases = [{"id": f"case {n}", "input": "open", "expected": "open"} for n in range(400)]
+    many = {"name": "many", "target": "agent.py:gated", "test_cases": cases}
+    (gates.folder / "many.json").write_text(json.dumps(many))
+    answer = gates.ask("/api/eval/suites/many/run", "POST")
+    assert answer.status == 202, answer.text
+    path = f"/runs/{answer.json['id']}"
+    wait_until(lambda: got(gates, path)["plannedTrials"] == 400)
+    (gates.folder / "open").touch()
+
+    def read(number: int) -> int:
+        run = got(gates, path)
+        listed = got(gates, f"{path}/cases?state=passed&limit={number % 100 + 1}")
+        assert sum(run["trials"].values()) <= 400
+        assert run["passed"] + run["failed"] + run["pending"] + run["errors"] == 400
+        assert len(listed) <= number % 100 + 1
+        return int(run["passed"])
+
+    with ThreadPoolExecutor(64) as pool:
+        seen = list(pool.map(read, range(128)))
+    assert max(seen) <= 400
+    wait_until(lambda: got(gates, path)["state"] == "finished")
+    assert got(gates, path)["passed"] == 400

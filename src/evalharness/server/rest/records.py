@@ -19,7 +19,7 @@ class Answer(BaseModel):
 class Body(Answer):
     """What a client sends: a key that is not known is an error."""
 
-    model_config = ConfigDict(extra="forbid", str_max_length=1_000_000)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Problem(Answer):
