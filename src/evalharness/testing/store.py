@@ -42,8 +42,9 @@ from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
-from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
+from evalharness.stores.statements import TRIAL_COLUMNS
 from evalharness.testing.case_lines import line_of, page_of, tallies_of
+from evalharness.testing.fake_run import StoredRun
 from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
@@ -52,60 +53,10 @@ _DECODER = Decoder(MEMORY)
 
 
 @dataclass(slots=True)
-class _StoredRun:
-    id: str
-    name: str
-    matrix_id: str
-    suite_name: str
-    created_at: str
-    planned: int
-    regrade_of: str
-    body: bytes
-    finished_at: str | None = None
-    report: bytes | None = None
-    brief_body: bytes | None = None
-    changed: int = 0
-    """The number of the row written last."""
-    kept_at: int | None = None
-    """What that was when the run last came to a stop."""
-    cases: bytes | None = None
-    stopped: str = ""
-    elapsed_s: float = 0.0
-    trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-
-    def whole(self) -> Run:
-        about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at, self.planned)
-        return _DECODER.run((*about, self.body, self.report))
-
-    def line(self) -> RunLine:
-        counts = Counter(row["state"] for row in self.trials.values())
-        about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return _DECODER.line(about, self.body, self.brief, dict(counts))
-
-    @property
-    def brief(self) -> Report | None:
-        return _DECODER.report(self.brief_body, self.name) if self.brief_body else None
-
-    def outline(self) -> RunOutline:
-        columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
-        return _DECODER.outline(columns, self.body, self.report, self.cases)
-
-    def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
-        """By pages, so that what is written while they are read is seen as well."""
-        last = ("", -1)
-        while True:
-            found = [key for key in sorted(self.trials) if key > last and case_id in (None, key[0])][:_PAGE]
-            yield from (self.trials[key] for key in found)
-            if not found:
-                return
-            last = found[-1]
-
-
-@dataclass(slots=True)
 class _Kept:
     """What all views of a store share."""
 
-    runs: dict[str, _StoredRun] = field(default_factory=dict)
+    runs: dict[str, StoredRun] = field(default_factory=dict)
     baselines: list[Baseline] = field(default_factory=list)
     suites: dict[str, RegisteredSuite] = field(default_factory=dict)
     histories: dict[tuple[str, str], dict[str, CaseHistory]] = field(default_factory=lambda: defaultdict(dict))
@@ -171,7 +122,7 @@ class FakeStore(Store):
     # Runs
 
     def add_runs(self, runs: Iterable[Run], suites: Iterable[RegisteredSuite] = ()) -> list[Run]:
-        planned, added, stored = list(runs), list[Run](), dict[str, _StoredRun]()
+        planned, added, stored = list(runs), list[Run](), dict[str, StoredRun]()
         for run in planned:
             encoding.check_case_ids(run, self._redactor)
         with self._kept.lock:
@@ -181,7 +132,7 @@ class FakeStore(Store):
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
                 _, body = encoding.run_body(named, self._redactor)
-                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, body)
+                stored[run_id] = StoredRun(run_id, name, matrix_id, *about, body)
                 added.append(named)
             self._kept.runs.update(stored)
             self.register_suites(suites)
@@ -199,7 +150,7 @@ class FakeStore(Store):
                 yield added
             undo.pop_all()
 
-    def _free_names(self, run_id: str, given: str, together_with: Mapping[str, _StoredRun]) -> tuple[str, str]:
+    def _free_names(self, run_id: str, given: str, together_with: Mapping[str, StoredRun]) -> tuple[str, str]:
         runs = (*self._kept.runs.values(), *together_with.values())
         taken = {name for run in runs for name in (run.id, run.name)}
         for name in (run_id, given):
@@ -322,20 +273,20 @@ class FakeStore(Store):
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})
 
-    def _newest_first(self, suite_name: str | None = None) -> list[_StoredRun]:
+    def _newest_first(self, suite_name: str | None = None) -> list[StoredRun]:
         wanted = None if suite_name is None else self._clean(suite_name)
         runs = list(self._kept.runs.values())
         incomplete = {run.matrix_id for run in runs if run.regrade_of and run.report is None}
         return [run for run in reversed(runs) if wanted in (None, run.suite_name) and run.matrix_id not in incomplete]
 
-    def _meant_by(self, reference: str) -> _StoredRun:
+    def _meant_by(self, reference: str) -> StoredRun:
         wanted = self._clean(reference)
         for run in self._newest_first():
             if wanted in (run.id, run.name):
                 return run
         raise UnknownName("run", reference, [run.name for run in self._newest_first()])
 
-    def _run(self, run_id: str) -> _StoredRun:
+    def _run(self, run_id: str) -> StoredRun:
         if run_id not in self._kept.runs:
             raise UnknownName("run", run_id, [])
         return self._kept.runs[run_id]
@@ -384,7 +335,7 @@ class FakeStore(Store):
     def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
         return [self._overview(self._kept.runs[line.id]) for line in self.list_runs(limit, suite_name, before)]
 
-    def _overview(self, run: _StoredRun) -> RunOverview:
+    def _overview(self, run: StoredRun) -> RunOverview:
         about = (run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed)
         return RunOverview(*about, run.kept_at == run.changed, tallies_of(self._case_lines(run.id)))
 
