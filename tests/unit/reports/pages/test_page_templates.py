@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from evalharness.reports.pages.page_templates import page_source
+from evalharness.reports.pages.page_templates import content_policy, page_source
 
 FOLDER = files("evalharness.reports.pages")
 COLOURS = {
