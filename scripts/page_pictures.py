@@ -1,4 +1,5 @@
-"""Draws docs/images/page-*.png: reports of the examples in a real browser, on a desk and on a phone, light and dark.
+"""Draws the pages in docs/images in a real browser, on a desk and on a phone, light and dark: page-*.png are reports of
+the examples in files, served-*.png the pages of a server.
 
     .venv/bin/python scripts/page_pictures.py
 
@@ -10,10 +11,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from evalharness.actions.show_overview import show_progress
+from evalharness.harness import Harness
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -34,6 +39,15 @@ SCENES = {
     "suite": ("changed/trend.html", ""),
 }
 """File and place in it."""
+SERVED = {
+    "home": "/",
+    "suite": "/suites/sums",
+    "run": "/runs/{after}",
+    "trial": "/runs/{agent}/cases/last-of-the-list",
+    "compare": "/compare?a={before}&b={after}",
+    "matrix": "/matrix/{matrix}",
+}
+"""Addresses on the server; the ids of runs are filled in."""
 COMMANDS = {
     "changed": (
         "run suite.yaml --target agent.py:before -q",
@@ -52,35 +66,91 @@ COMMANDS = {
 }
 
 
+SERVED_COMMANDS = (
+    "run agent/suite.json --trials 3 -q",
+    "run prompts/suite.yaml -q",
+    *(f"run changed/suite.yaml --target changed/agent.py:before --seed {seed} -q" for seed in range(1, 5)),
+    "run changed/suite.yaml --target changed/agent.py:before -q",
+    "baseline set latest",
+    *(f"run changed/suite.yaml --target changed/agent.py:after --seed {seed} -q" for seed in range(1, 4)),
+    "run changed/suite.yaml --target changed/agent.py:after -q",
+)
+RUN_IDS = {"after": "-1", "before": "default", "agent": "latest:agent-tasks", "matrix": "latest:tickets"}
+"""How the runs on the pictures are found."""
+
+
 def main() -> None:
-    with TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        draw_reports(browser)
+        draw_served(browser)
+        browser.close()
+
+
+def draw_served(browser: Browser) -> None:
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "examples"
+        for example in COMMANDS:
+            shutil.copytree(ROOT / "examples" / example, made / example)
+        _fail_one(made / "agent" / "suite.json")
+        (made / "pyproject.toml").touch()  # its own store
+        for command in SERVED_COMMANDS:
+            _run(made, command)
+        with Harness.open(made / ".evalharness" / "store.db") as harness:
+            found = {name: harness.call(show_progress, reference).run for name, reference in RUN_IDS.items()}
+        ids = {name: run.matrix_id if name == "matrix" else run.line.id for name, run in found.items()}
+        words = [sys.executable, "-m", "evalharness", "serve", "--port", "0"]
+        with subprocess.Popen(words, cwd=made, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[-1]
+            base = address.partition("/?")[0]
+            for scene, path in SERVED.items():
+                for width, scheme in product(SIZES, ("light", "dark")):
+                    page = _page(browser, width, scheme)
+                    page.goto(address)
+                    page.goto(base + path.format(**ids))
+                    _save(page, IMAGES / f"served-{scene}-{width}-{scheme}.png")
+            server.terminate()
+
+
+def _fail_one(suite: Path) -> None:
+    """One of the agent's tasks is to fail."""
+    suite.write_text(suite.read_text().replace("items[-1]", "items[0 - 1]"))
+
+
+def _run(folder: Path, command: str) -> None:
+    words = [sys.executable, "-m", "evalharness", *command.split()]
+    subprocess.run(words, cwd=folder, check=False, stdout=subprocess.DEVNULL)
+
+
+def draw_reports(browser: Browser) -> None:
+    with TemporaryDirectory() as folder:
         made = Path(folder)
         for example, commands in COMMANDS.items():
             shutil.copytree(ROOT / "examples" / example, made / example)
             (made / example / "pyproject.toml").touch()  # its own store
-            if example == "agent":  # one of its tasks is to fail
-                suite = made / example / "suite.json"
-                suite.write_text(suite.read_text().replace("items[-1]", "items[0 - 1]"))
+            if example == "agent":
+                _fail_one(made / example / "suite.json")
             for command in commands:
-                words = [sys.executable, "-m", "evalharness", *command.split()]
-                subprocess.run(words, cwd=made / example, check=False, stdout=subprocess.DEVNULL)
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+                _run(made / example, command)
         for scene, (file, place) in SCENES.items():
-            for width in SIZES:
-                for scheme in ("light", "dark"):
-                    _draw(browser, made / file, place, IMAGES / f"page-{scene}-{width}-{scheme}.png", width, scheme)
-        browser.close()
+            for width, scheme in product(SIZES, ("light", "dark")):
+                page = _page(browser, width, scheme)
+                page.goto(f"{(made / file).as_uri()}{place}")
+                if place:
+                    page.wait_for_selector("tr.opened .panel")
+                _save(page, IMAGES / f"page-{scene}-{width}-{scheme}.png")
 
 
-def _draw(browser: Browser, file: Path, place: str, picture: Path, width: int, scheme: str) -> None:
-    page = browser.new_page(
+def _page(browser: Browser, width: int, scheme: str) -> Page:
+    return browser.new_page(
         viewport={"width": width, "height": SIZES[width]},
         color_scheme="dark" if scheme == "dark" else "light",
     )
-    page.goto(f"{file.as_uri()}{place}")
+
+
+def _save(page: Page, picture: Path) -> None:
     page.wait_for_selector("html[data-ready]", state="attached")
-    if place:
-        page.wait_for_selector("tr.opened .panel")
     page.screenshot(path=picture)
     page.close()
 

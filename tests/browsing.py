@@ -43,8 +43,8 @@ class Watched:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, fragment: str = "", *, width: int = 1280, **options: Any) -> Iterator[Watched]:
-    """The page of a file, ready to be used."""
+def browsing(browser: Browser, *, width: int = 1280, **options: Any) -> Iterator[Watched]:
+    """An empty page of a visitor of its own."""
     context = browser.new_context(viewport={"width": width, "height": 900}, **options)
     page = context.new_page()
     watched = Watched(page)
@@ -52,8 +52,15 @@ def opened(browser: Browser, file: Path, fragment: str = "", *, width: int = 128
     page.on("pageerror", lambda error: watched.complaints.append(f"error: {error}"))
     page.on("dialog", lambda dialog: (watched.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: watched.requests.append(request.url))
-    page.goto(f"{file.as_uri()}{fragment}")
-    if options.get("java_script_enabled", True):
-        page.wait_for_selector("html[data-ready]", state="attached")
     yield watched
     context.close()
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, fragment: str = "", *, width: int = 1280, **options: Any) -> Iterator[Watched]:
+    """The page of a file, ready to be used."""
+    with browsing(browser, width=width, **options) as watched:
+        watched.page.goto(f"{file.as_uri()}{fragment}")
+        if options.get("java_script_enabled", True):
+            watched.page.wait_for_selector("html[data-ready]", state="attached")
+        yield watched

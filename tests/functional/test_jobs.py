@@ -19,6 +19,8 @@ from evalharness.actions.list_jobs import find_job, list_jobs
 from evalharness.actions.start_job import rerun_job, resume_job, start_job
 from evalharness.domain.job import Job, JobRequest
 from evalharness.errors import RunBusy, UnknownName, UsageError
+from evalharness.harness import Harness
+from evalharness.settings import Settings
 
 AGENT = """
 import pathlib, time
@@ -44,6 +46,14 @@ name: gates
 target: agent.py:gated
 config: {max_workers: 1}
 test_cases: [{id: a, input: a, expected: a}, {id: b, input: b, expected: b}, {id: c, input: c, expected: c}]
+"""
+LEAKY = """
+import os
+
+os.write(1, os.environ["SOME_KEY"].encode() + b"\\n")
+
+def agent(text):
+    return text
 """
 REQUEST = JobRequest(suite="suite.yaml")
 
@@ -151,8 +161,7 @@ def test_a_killed_child_is_shown_as_interrupted_and_resumed_on_request_only(proj
         assert job_of(served, run_id) == dead
         open_gates(project)
         with served.harness() as harness:
-            name = harness.call(find_run_name, run_id)
-            harness.call(resume_job, name)
+            harness.call(resume_job, harness.runs()[-1].name)
         assert wait_for(served, run_id, "ended").exit_code == 0
         assert counts(served, run_id) == {"passed": 3}
 
@@ -280,23 +289,13 @@ def test_a_run_of_the_terminal_is_resumed_as_a_job(project: Path) -> None:
 
 
 def test_a_secret_is_refused_in_a_request_and_kept_out_of_the_log(project: Path) -> None:
-    write(
-        project,
-        leaky_py="import os\nos.write(1, os.environ['SOME_KEY'].encode() + b'\\n')\ndef agent(text):\n    return text\n",
-    )
+    write(project, leaky_py=LEAKY)
     with serving(project, env={"SOME_KEY": "correct-horse-battery"}) as served:
         run_id = queue(served, REQUEST.model_copy(update={"target": "leaky.py:agent"}))
         assert wait_for(served, run_id, "ended").exit_code == 0
         log = project / ".evalharness" / "jobs" / f"{run_id}.log"
         wait_until(lambda: "correct-horse" not in log.read_text())
         assert "[redacted:SOME_KEY]" in log.read_text()
-    from evalharness.harness import Harness
-    from evalharness.settings import Settings
-
     settings = Settings({"SOME_KEY": "correct-horse-battery"})
     with Harness.open(served.store, settings=settings) as harness, pytest.raises(UsageError, match="secret variable"):
         harness.call(start_job, JobRequest(suite="suite.yaml", variables={"x": "correct-horse-battery"}))
-
-
-async def find_run_name(context, run_id):  # type: ignore[no-untyped-def]
-    return context.store.find_run(run_id).name

@@ -18,10 +18,10 @@ class RunList(NamedTuple):
     now: datetime
 
 
-async def list_runs(context: Context, limit: int, suite_name: str | None = None) -> RunList:
-    """Raises UnknownName where other suites have runs, and this one has none."""
+async def list_runs(context: Context, limit: int, suite_name: str | None = None, before: str = "") -> RunList:
+    """`before` is a run: only older ones. Raises UnknownName where other suites have runs, and this one has none."""
     store = context.store
     known = store.suite_names() if suite_name is not None else []
     if known and suite_name not in known:
         raise UnknownName("suite", str(suite_name), known)
-    return RunList(store.list_runs(limit, suite_name), store.count_runs(suite_name), context.clock())
+    return RunList(store.list_runs(limit, suite_name, before), store.count_runs(suite_name), context.clock())

@@ -108,11 +108,13 @@ class Access:
 
     def _check_site(self, scope: Scope, headers: _Headers) -> None:
         origin = headers.one("origin")
+        site = headers.one("sec-fetch-site").lower()
+        if origin == "null" and site == "same-origin":  # a form of ours: browsers leave out where there is no referrer
+            return
         if origin:
             scheme, _, host = origin.partition("://")
             if scheme not in ("http", "https") or not self._is_ours(scope, host):
                 raise Refusal(403, "requests of other sites are refused")
-        site = headers.one("sec-fetch-site").lower()
         if site and site not in OWN_SITES and not _is_followed_link(scope, headers):
             raise Refusal(403, "requests of other sites are refused")
 

@@ -9,20 +9,27 @@ from evalharness.server.access import Access
 from evalharness.server.context import ServerContext
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
-from evalharness.server.pages import home
+from evalharness.server.pages import assets, compare, home, matrix, run_list, settings
+from evalharness.server.pages import baselines as baseline_pages
+from evalharness.server.pages import cases as case_pages
+from evalharness.server.pages import runs as run_pages
+from evalharness.server.pages import suites as suite_pages
+from evalharness.server.pages.site import PageSite
 from evalharness.server.rest import baselines, cases, events, health, retrieval, runs, suites, tickets
 from evalharness.version import VERSION
 
-ROUTERS = (
-    health.router,
-    tickets.router,
-    suites.router,
-    runs.router,
-    cases.router,
-    events.router,
-    baselines.router,
-    retrieval.router,
-    home.router,
+REST = (health, tickets, suites, runs, cases, events, baselines, retrieval)
+PAGES = (
+    home,
+    suite_pages,
+    run_list,
+    case_pages,
+    run_pages,
+    compare,
+    matrix,
+    baseline_pages,
+    settings,
+    assets,
 )
 
 
@@ -37,8 +44,9 @@ def create_app(context: ServerContext) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.context = context
-    for router in ROUTERS:
-        app.include_router(router)
+    app.state.site = PageSite(context)
+    for module in (*REST, *PAGES):
+        app.include_router(module.router)
     answer_failures(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(Limits)

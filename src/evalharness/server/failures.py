@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from evalharness.errors import HarnessError, NothingFailed, RunBusy, UnknownName, UsageError
 from evalharness.reports.words.say import problem_fields, say
-from evalharness.server.pages.message import message_page
+from evalharness.server.message import message_page, message_policy
 
 API = "/api/"
 HEADERS = {
@@ -79,7 +79,8 @@ def policy_for(scope: Scope) -> str:
 
 def answer_with(scope: Scope, refusal: Refusal) -> Response:
     """The answer to a request that is refused, for programs or for people."""
-    headers = {**HEADERS, "content-security-policy": policy_for(scope), **(refusal.headers or {})}
+    policy = API_POLICY if is_api(scope) else message_policy()
+    headers = {**HEADERS, "content-security-policy": policy, **(refusal.headers or {})}
     if is_api(scope):
         body = {
             "error": refusal.detail,

@@ -444,7 +444,7 @@ class SqlStore(SqlRunPages, Store):
             connection.execute(statements.REMOVE_ADDED_RUNS, names)
             return connection.execute(statements.REMOVE_BASELINE, names).rowcount == 1
 
-    # Suites
+    # Suites, and what budgets have paid
 
     def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
         self.add_runs((), suites)
@@ -487,8 +487,6 @@ class SqlStore(SqlRunPages, Store):
     def case_marks(self, suite_name: str) -> list[CaseMark]:
         rows = self._database.read(statements.CASE_MARKS, (self._clean(suite_name),))
         return [self._decoder.mark(body) for (body,) in rows]
-
-    # What budgets have paid
 
     def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
         self._spending.record(budget_id, cost_usd, tokens)

@@ -122,6 +122,12 @@ class CasePanel:
     command: str
     key: str
     """Under which the page finds it."""
+    run: str = ""
+    """The id of its run, where that is known."""
+    here: int = 0
+    """The message that a link to this page points to."""
+    is_alone: bool = False
+    """Whether it has a page of its own."""
 
 
 def checks_of(graders: Sequence[GraderSpec]) -> list[Check]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evalharness.domain.case import Case
+from evalharness.domain.case_line import CaseLine
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.reported_run import ReportedRun, WrittenTrials
@@ -88,12 +89,36 @@ def _row(found: CaseResult, case: Case | None, states: Sequence[str]) -> CaseRow
         latency=None if found.duration_s is None else float(f"{found.duration_s:.3g}"),
         category=found.category or found.topic,
         tags=case.tags if case else (),
-        shown={
-            "score": "–" if found.score is None else f"{found.score:.2f}",
-            "cost": "–" if found.cost_usd is None else money(found.cost_usd),
-            "latency": "–" if found.duration_s is None else duration(found.duration_s),
-        },
+        shown=_shown(found.score, found.cost_usd, found.duration_s),
     )
+
+
+def row_of_line(line: CaseLine) -> CaseRow:
+    """The same of a case that is read from a list."""
+    states = [STATES[letter] for letter in line.marks]
+    return CaseRow(
+        id=line.case_id,
+        name=line.name,
+        state="flaky" if line.is_flaky else line.state,
+        strip=line.marks if len(line.marks) <= LONGEST_STRIP else "",
+        share=share_text(states) if states else f"0 of {line.trials}",
+        label=strip_label(states) if states else "no trial yet",
+        rate=line.rate,
+        score=line.score,
+        cost=line.cost_usd,
+        latency=line.latency_s,
+        category=line.category,
+        tags=line.tags,
+        shown=_shown(line.score, line.cost_usd, line.latency_s),
+    )
+
+
+def _shown(score: float | None, cost_usd: float | None, latency_s: float | None) -> dict[str, str]:
+    return {
+        "score": "–" if score is None else f"{score:.2f}",
+        "cost": "–" if cost_usd is None else money(cost_usd),
+        "latency": "–" if latency_s is None else duration(latency_s),
+    }
 
 
 def mark_of_case(found: CaseResult, states: Sequence[str] = ()) -> str:

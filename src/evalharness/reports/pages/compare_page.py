@@ -6,9 +6,11 @@ answers changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
@@ -17,13 +19,13 @@ from markupsafe import Markup
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.reported_run import ReportedComparison
+from evalharness.domain.reported_run import Presentation, ReportedComparison
 from evalharness.domain.trial import Trial
 from evalharness.reports.conversation import Turn
 from evalharness.reports.pages.case_panel import AttemptView, PanelMaker, readable
 from evalharness.reports.pages.case_rows import LETTERS, LONGEST_STRIP, share_text, strip_label
 from evalharness.reports.pages.plots import difference_plot
-from evalharness.reports.pages.run_page import FigureRow, as_sentence
+from evalharness.reports.pages.run_page import FigureRow, as_sentence, show_command
 from evalharness.reports.pages.word_difference import Piece, word_difference
 from evalharness.reports.terminal.comparison import compared_text, deciding_figure, headline, reasons
 from evalharness.reports.terminal.difference import method_text, numbers, shown_interval
@@ -68,6 +70,9 @@ class ChangeRow:
 @dataclass(frozen=True, slots=True)
 class ComparePage:
     title: str
+    old: str
+    """The id of the run before; so is `new` of the one after it."""
+    new: str
     verdict: str
     state: str
     sentence: str
@@ -87,6 +92,8 @@ def compare_page(comparison: Comparison) -> ComparePage:
     first, *others = headline(comparison)
     return ComparePage(
         title=f"{comparison.old.run_name} → {comparison.new.run_name}",
+        old=comparison.old.run_id,
+        new=comparison.new.run_id,
         verdict=comparison.verdict,
         state=VERDICT_STATES[comparison.verdict],
         sentence=f"{first}: {', '.join(others)}." if others else f"{first}.",
@@ -280,3 +287,61 @@ def _matched(
     matcher = SequenceMatcher(None, [key(turn) for turn in before], [key(turn) for turn in now], autojunk=False)
     for kind, i1, i2, j1, j2 in matcher.get_opcodes():
         yield kind, before[i1:i2], now[j1:j2]
+
+
+# All cases of one comparison.
+
+MOST_ROWS = 500
+"""In each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownComparison:
+    page: ComparePage
+    rows: Sequence[ChangeRow]
+    counts: Mapping[str, int]
+    first: str
+    """Which group is shown first."""
+    prefix: str
+    hidden: Mapping[str, int]
+    """By group, how many cases are not listed."""
+
+
+class ComparedCases:
+    """`prefix` tells these cases from those of other comparisons on the page."""
+
+    def __init__(self, compared: ReportedComparison, presentation: Presentation, prefix: str = "") -> None:
+        self._compared, self._prefix, self._presentation = compared, prefix, presentation
+        self._counts: Counter[str] = Counter()
+        self.rows: list[ChangeRow] = []
+        for row in change_rows(compared, prefix):
+            self._counts[row.group] += 1
+            if self._counts[row.group] <= MOST_ROWS:
+                self.rows.append(row)
+        self.rows.sort(key=lambda row: list(TITLES).index(row.group))
+
+    def shown(self) -> ShownComparison:
+        first = next((group for group in TITLES if self._counts[group]), "same")
+        return ShownComparison(
+            page=compare_page(self._compared.comparison),
+            rows=self.rows,
+            counts=self._counts,
+            first=f"{self._prefix}{first}",
+            prefix=self._prefix,
+            hidden={group: number - MOST_ROWS for group, number in self._counts.items() if number > MOST_ROWS},
+        )
+
+    def panel(self, case_id: str) -> ComparePanel | None:
+        """None for a case that was not compared, or of which only figures are known."""
+        row = next((row for row in self.rows if row.id == case_id), None)
+        trials = trials_of(self._compared, case_id)
+        if row is None or not (trials.before or trials.now):
+            return None
+        sides = (self._compared.old, self._compared.new)
+        commands = [show_command(run, self._presentation, case_id) for run in sides if run and run.run]
+        return compare_panel(row, self._asked.get(case_id), trials, commands)
+
+    @cached_property
+    def _asked(self) -> dict[str, Case]:
+        new = self._compared.new
+        return {case.id: case for case in new.asked()} if new else {}

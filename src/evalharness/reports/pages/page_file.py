@@ -10,7 +10,7 @@ from markupsafe import Markup
 from evalharness.domain.reported_run import Presentation
 from evalharness.reports.pages.case_panel import CasePanel
 from evalharness.reports.pages.packed_panels import CHUNK_BYTES, PackedPanels, packed_json, script_element
-from evalharness.reports.pages.page_templates import PageTemplates, content_policy, page_source
+from evalharness.reports.pages.page_templates import Frame, PageTemplates, content_policy, page_source
 
 BEGINNING = "<!doctype html>\n<!-- evalharness report -->"
 DATA = Markup("<!-- packed data -->")
@@ -21,7 +21,7 @@ class PageFile:
     """Writes one page; `templates` are those of this report, with its secrets."""
 
     def __init__(self, stream: IO[str], presentation: Presentation) -> None:
-        self.templates = PageTemplates(presentation.redact)
+        self.templates = PageTemplates(presentation.redact, frame=_frame())
         self._stream = stream
 
     def write(
@@ -32,17 +32,7 @@ class PageFile:
         **values: Any,
     ) -> None:
         """`panels` are made one by one, the most important first: those behind the size limit are left out."""
-        script, style = page_source("script.js"), page_source("style.css")
-        page = self.templates.render(
-            template,
-            beginning=Markup(BEGINNING),
-            policy=content_policy(script, style),
-            script=Markup(script),
-            style=Markup(style),
-            data=DATA,
-            **values,
-        )
-        before, after = page.split(DATA)
+        before, after = self.templates.render(template, **values).split(DATA)
         self._stream.write(before)
         lengths = self._write_panels(panels)
         known = {**(index or {}), "chunk": CHUNK_BYTES, "panels": list(lengths.items())}
@@ -61,3 +51,16 @@ class PageFile:
                 packed.add(key, html)
         packed.finish()
         return packed.lengths
+
+
+def _frame() -> Frame:
+    script, style = page_source("script.js"), page_source("style.css")
+    policy = content_policy(script, style)
+    return Frame(
+        beginning=Markup(BEGINNING),
+        head=Markup(
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+            f'<meta name="referrer" content="no-referrer">\n<style>{style}</style>'
+        ),
+        foot=Markup(f"{DATA}\n<script>{script}</script>"),
+    )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -26,18 +26,29 @@ from evalharness.reports.wording import harmless
 SHORT = 40
 """Characters: short texts come up again and again, names of graders and states among them."""
 Link = Callable[..., str]
-"""The address of something in the same home: `link(case="peru", trial=2)`."""
+"""The address of something in the same home: `link(run="eval-…", case="peru", trial=2)`."""
 
 
-def fragment(**place: object) -> str:
-    """Where a page is one file: its own state is behind the `#`."""
-    return f"#{urlencode({name: str(value) for name, value in place.items()})}"
+def fragment(*, case: str = "", key: str = "", trial: int = 0, message: int = 0, **_where: object) -> str:
+    """Where a page is one file: its own state is behind the `#`, and a case goes by its key."""
+    place = {"case": key or case, "trial": str(trial or ""), "message": str(message or "")}
+    return f"#{urlencode({name: value for name, value in place.items() if value})}"
+
+
+class Frame(NamedTuple):
+    """What surrounds every page of a home: a file contains what the page needs, a server says where it is."""
+
+    beginning: Markup
+    head: Markup
+    foot: Markup = Markup()
+    places: Sequence[tuple[str, str]] = ()
+    """The main pages of a server with their addresses; a file has none."""
 
 
 class PageTemplates:
-    """Of one report, with its secrets; `link` says where things are."""
+    """Of one home, with its secrets: a report in a file, or a server. `link` says where things are."""
 
-    def __init__(self, redact: Callable[[str], str], link: Link = fragment) -> None:
+    def __init__(self, redact: Callable[[str], str], link: Link = fragment, frame: Frame | None = None) -> None:
         self._redact = redact
         self._clean_short = lru_cache(maxsize=10_000)(self.clean)
         self._environment = Environment(
@@ -50,6 +61,8 @@ class PageTemplates:
         )
         self._environment.globals.update(
             link=link,
+            frame=frame,
+            on_server=bool(frame and frame.places),
             mark={state: _mark(state, mark) for state, (mark, _) in MARKS.items()},
             marks={state: mark for state, (mark, _) in MARKS.items()},
             states=STATES,
@@ -59,6 +72,12 @@ class PageTemplates:
 
     def render(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(values)
+
+    def compile_all(self) -> None:
+        """For a server: or else whoever comes first waits for it."""
+        for each in files(__package__).joinpath("templates").iterdir():
+            if each.name.endswith(".html"):
+                self._environment.get_template(each.name)
 
     def clean(self, text: str) -> str:
         """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
@@ -83,11 +102,11 @@ def page_source(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def content_policy(script: str, style: str) -> str:
+def content_policy(script: str, style: str, form_action: str = "'none'") -> str:
     """What a page in one file may do: its own script and style, by their hashes, and nothing else."""
     return (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"base-uri 'none'; form-action {form_action}"
     )
 
 

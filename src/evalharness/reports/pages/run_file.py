@@ -11,6 +11,7 @@ from markupsafe import Markup
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.reports.pages.case_panel import BRIEF_TEXT, PanelMaker
 from evalharness.reports.pages.case_rows import NO_ROW, STATES, CaseRow, by_urgency, case_rows, trial_states
+from evalharness.reports.pages.case_table import CaseTable
 from evalharness.reports.pages.packed_panels import packed_json
 from evalharness.reports.pages.page_file import PageFile
 from evalharness.reports.pages.run_page import FailureLine, run_page, show_command
@@ -47,13 +48,17 @@ def write_run_file(run: ReportedRun, stream: IO[str], presentation: Presentation
         unlisted=len(page.failures) - len(failures),
         unjudged=unjudged,
         unlisted_unjudged=len(page.unjudged) - len(unjudged),
-        rows=rows[:FIRST_ROWS],
+        table=CaseTable(
+            run=page.run_id,
+            rows=rows[:FIRST_ROWS],
+            found=len(listed),
+            total=len(listed),
+            has_costs=any(row.cost is not None for row in rows),
+            categories=sorted({row.category for row in rows if row.category}),
+            tags=sorted({tag for row in rows for tag in row.tags}),
+            unlisted=len(rows) - len(listed),
+        ),
         no_row=NO_ROW,
-        all_rows=len(listed),
-        unlisted_rows=len(rows) - len(listed),
-        has_costs=any(row.cost is not None for row in rows),
-        categories=sorted({row.category for row in rows if row.category}),
-        tags=sorted({tag for row in rows for tag in row.tags}),
         show_all=f"{show_command(run, presentation)} --failed",
         show_one=show_command(run, presentation, "CASE"),
     )

@@ -1,25 +1,28 @@
 // What a page does beyond being read: opening cases, searching, sorting, keys, copying, the theme.
-// The report has it inline; it imports nothing and asks for nothing over the network.
-(() => {
-  "use strict";
-  const $ = (selector, within = document) => within.querySelector(selector);
-  const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const ROWS_AT_ONCE = 100, ROWS_BY_SCROLLING = 2000;
-
-  // Theme: the system's, unless the button chose one.
-  const root = document.documentElement;
-  const stored = (value) => {
+// A report has it inline and asks for nothing over the network; a page of the server asks that server for its parts.
+"use strict";
+const themes = {
+  chosen(value) {
     try {
       if (value === undefined) return localStorage.getItem("evalharness-theme");
       localStorage.setItem("evalharness-theme", value);
     } catch { /* pages opened from a file may have no storage */ }
     return null;
-  };
-  if (stored()) root.dataset.theme = stored();
+  },
+};
+if (themes.chosen()) document.documentElement.dataset.theme = themes.chosen(); // at once, before anything is drawn
+document.addEventListener("DOMContentLoaded", () => {
+  const $ = (selector, within = document) => within.querySelector(selector);
+  const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const ROWS_AT_ONCE = 100, ROWS_BY_SCROLLING = 2000;
+  const SAID_EVERY_MS = 5000, LOOKED_EVERY_MS = 1000;
+
+  // Theme: the system's, unless the button chose one.
+  const root = document.documentElement;
   $("#theme")?.addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
-    stored(root.dataset.theme);
+    themes.chosen(root.dataset.theme);
   });
 
   // Packed data: base64 of deflated bytes; unpacked when it is first needed.
@@ -42,8 +45,24 @@
     return { ...found, places };
   })();
 
-  // The panel of a case: its bytes may lie in several chunks.
-  const panel = async (key) => {
+  // On the server, whatever has an address also has parts, which are asked for one by one.
+  const onServer = !$("#index");
+  const part = async (address, name) => {
+    const place = new URL(address, location.href);
+    place.searchParams.set("part", name);
+    place.hash = "";
+    const holder = document.createElement("template");
+    try {
+      const answer = await fetch(place);
+      if (!answer.ok) return null;
+      holder.innerHTML = await answer.text();
+    } catch { return null; }
+    return holder.content;
+  };
+
+  // The panel of a case: in a file its bytes may lie in several chunks.
+  const panel = async (key, address) => {
+    if (onServer) return part(address, "panel");
     const known = await index;
     const place = known?.places.get(key);
     if (!place) return null;
@@ -60,6 +79,7 @@
     return holder.content;
   };
   const missing = (key) => {
+    if (onServer) return $("#no-answer").content.cloneNode(true);
     const shown = $("#not-kept").content.cloneNode(true);
     const name = key.split("/").pop();
     $("code", shown).textContent = $("code", shown).textContent.replace("CASE", quoted(name));
@@ -103,6 +123,7 @@
     const link = $("a", line);
     link.textContent = row.id;
     link.href = `#case=${encodeURIComponent(row.id)}`;
+    link.dataset.case = row.id;
     $(".title", line).textContent = row.name && row.name !== row.id ? row.name : "";
     $(".strip-cell", line).append(strip(row));
     const texts = { ...row.shown, tags: row.tags.join(", "), "word-cell": row.state };
@@ -176,11 +197,12 @@
     opened.detail.remove();
     opened = null;
   };
-  const keyOf = (link) => new URLSearchParams(link.hash.slice(1)).get("case");
+  const keyOf = (link) => link.dataset.case;
   const linkTo = (key) => {
+    if (onServer) return $$("a[data-case]").find((link) => keyOf(link) === key);
     const at = shown.findIndex((row) => row.id === key);
     while (table && drawn <= at) drawMore();
-    return $$("a[aria-expanded]").find((link) => keyOf(link) === key);
+    return $$("a[data-case]").find((link) => keyOf(link) === key);
   };
   const openBelow = async (link, key) => {
     if (opened?.key === key) return opened.detail;
@@ -192,7 +214,7 @@
     line.after(detail);
     opened = { key, link, detail };
     link.setAttribute("aria-expanded", "true");
-    cell.append((await panel(key)) || missing(key));
+    cell.append((await panel(key, link.href)) || missing(key));
     return detail;
   };
   const openCase = async (query) => {
@@ -211,9 +233,9 @@
   };
   const apply = async () => {
     const query = address();
-    if (table && known) { readForm(query); drawTable(query); }
+    if (table && known?.rows) { readForm(query); drawTable(query); }
     showGroups();
-    if (known) await openCase(query);
+    if (known || onServer) await openCase(query);
   };
 
   // Failing cases are readable without a script; with one, opening a line brings everything there is.
@@ -221,28 +243,31 @@
     fold.addEventListener("toggle", async () => {
       if (!fold.open || fold.dataset.whole) return;
       fold.dataset.whole = "yes";
-      const whole = await panel(fold.dataset.panel);
+      const whole = await panel(fold.dataset.panel, $(".panel a", fold)?.href);
       if (whole) $(".panel", fold).replaceWith(whole);
     });
   }
 
   // Links, buttons and forms.
   document.addEventListener("click", async (event) => {
-    const link = event.target.closest("a[href^='#']");
-    if (link && link.hash.includes("=") && !event.metaKey && !event.ctrlKey) {
+    const link = event.target.closest("a[data-case], a[href^='#']");
+    if (link && (link.dataset.case || link.hash.includes("=")) && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
       event.preventDefault();
-      const wanted = Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
+      const wanted = link.dataset.case ? { case: link.dataset.case } : Object.fromEntries(new URLSearchParams(link.hash.slice(1)));
       const again = wanted.case && wanted.case === address().get("case") && !wanted.trial && !wanted.message;
       go(again ? { case: "", trial: "", message: "" } : { trial: "", message: "", ...wanted });
       return;
     }
     const button = event.target.closest("button");
     const line = event.target.closest(".cases > tbody > tr:not(.opened)");
-    if (line && !button && !getSelection().toString()) $("a[aria-expanded]", line)?.click();
+    if (line && !button && !getSelection().toString()) $("a[data-case]", line)?.click();
     if (!button) return;
     if (button.dataset.copy !== undefined) {
       const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.closest("[data-copied]")?.querySelector("pre, code");
       await copy(source?.textContent ?? "", button);
+    } else if (button.dataset.sort && onServer) {
+      event.preventDefault();
+      await ask({ sort: button.value }, button.dataset.sort);
     } else if (button.dataset.sort) {
       const now = address().get("sort");
       go({ sort: now === button.dataset.sort ? `-${now}` : now === `-${button.dataset.sort}` ? "" : button.dataset.sort });
@@ -266,36 +291,87 @@
     }
     setTimeout(() => { button.textContent = before; }, 1500);
   };
+  // The table of the server: what is asked of it is in the query of the address.
+  let asked = 0, asking = false, listedFor = location.search, watchMore = () => {};
+  const order = () => $("#filters select[name=sort]"); // the heads of the table are called `sort`, too
+  const ask = async (changes, focused) => {
+    const form = $("#filters"), place = new URL(form.action);
+    const wanted = { ...Object.fromEntries([...new FormData(form)].filter(([name]) => name !== "sort")), sort: order().value, ...changes };
+    for (const [name, value] of Object.entries(wanted)) if (value.trim() && !(name === "show" && value === "all")) place.searchParams.set(name, value.trim());
+    const text = place.pathname + place.search;
+    if (text !== location.pathname + location.search) history.pushState({}, "", text);
+    listedFor = location.search;
+    await showResults(text, focused);
+  };
+  const showResults = async (address, focused) => {
+    const now = ++asked;
+    const found = await part(address, "cases");
+    if (now !== asked || !found) return; // somebody has typed on
+    const results = $("#results", found), query = new URL(address, location.href).searchParams, form = $("#filters");
+    opened = null;
+    $("#results").replaceWith(results);
+    $("#count").textContent = results.dataset.count;
+    for (const name of ["category", "tag"]) if (form[name]) form[name].value = query.get(name) || "";
+    if (form.q !== document.activeElement) form.q.value = query.get("q") || "";
+    form.show.value = query.get("show") || "all";
+    const sort = query.get("sort") || "";
+    if (![...order().options].some((each) => each.value === sort)) order().append(new Option(sort.replace("-", "by falling "), sort));
+    order().value = sort;
+    if (focused) $(`button[data-sort="${focused}"]`, results)?.focus();
+    watchMore();
+  };
+  const askMore = async () => {
+    const link = $("#more a[rel=next]");
+    if (!link || asking) return;
+    asking = true;
+    const now = asked, found = await part(link.href, "cases");
+    asking = false;
+    if (!found || now !== asked) return;
+    $(".cases > tbody").append(...$(".cases > tbody", found).children);
+    const more = $("#more", found);
+    $("a[rel=prev]", more)?.remove();
+    $("#more").replaceWith(more);
+    watchMore();
+  };
   let typing = 0;
   $("#filters")?.addEventListener("input", (event) => {
     clearTimeout(typing);
     const form = event.currentTarget;
-    const update = () => go({
+    const update = () => onServer ? ask({}) : go({
       q: form.q.value.trim(), show: form.show.value === "all" ? "" : form.show.value,
-      category: form.category?.value, tag: form.tag?.value, sort: event.target === form.sort ? form.sort.value : address().get("sort"), case: "", trial: "", message: "",
+      category: form.category?.value, tag: form.tag?.value, sort: event.target === order() ? order().value : address().get("sort"), case: "", trial: "", message: "",
     }, { replace: event.target === form.q });
-    if (event.target === form.q) typing = setTimeout(update, 120); else update();
+    if (event.target === form.q) typing = setTimeout(update, onServer ? 250 : 120); else update();
   });
-  $("#filters")?.addEventListener("submit", (event) => event.preventDefault());
+  $("#filters")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (onServer && !event.submitter?.dataset.sort) { clearTimeout(typing); ask({}); }
+  });
   $("#more button")?.addEventListener("click", () => drawMore());
-  if ($("#more") && "IntersectionObserver" in window) {
+  if ($("#more") && "IntersectionObserver" in window) { // `watchMore` looks again at one that was replaced
     // Beyond some thousand rows the browser gets slow: from there on, the button adds more.
-    new IntersectionObserver((seen) => { if (known && drawn < ROWS_BY_SCROLLING && seen.some((each) => each.isIntersecting)) drawMore(); },
-      { rootMargin: "400px" }).observe($("#more"));
+    const watcher = new IntersectionObserver((seen) => { if (!seen.some((each) => each.isIntersecting)) return;
+      if (onServer) { if ($$(".cases > tbody > tr").length < ROWS_BY_SCROLLING) askMore(); } else if (known && drawn < ROWS_BY_SCROLLING) drawMore(); },
+      { rootMargin: "400px" });
+    watchMore = () => watcher.observe($("#more"));
+    watchMore();
   }
 
   // Keys.
-  const list = () => (table ? shown.map((row) => row.id) : $$("tr:not([hidden]) > td a[aria-expanded]").filter((link) => link.offsetParent).map(keyOf));
+  const list = () => (table && !onServer ? shown.map((row) => row.id) : $$("tr:not([hidden]) > td a[data-case]").filter((link) => link.offsetParent).map(keyOf));
   const step = (by) => {
+    const beside = $(`.actions a[rel=${by > 0 ? "next" : "prev"}]`);
+    if (beside) { location.href = beside.href; return; }
     const keys = list(), at = keys.indexOf(address().get("case"));
     const next = at < 0 ? (by > 0 ? 0 : keys.length - 1) : at + by;
     if (keys[next] !== undefined) go({ case: keys[next], trial: "", message: "" });
   };
   const stepTrial = (by) => {
-    const trials = opened ? $$("details.trial", opened.detail) : [];
+    const trials = $$("details.trial", opened ? opened.detail : $(".alone") ?? document.createElement("i"));
     const at = trials.findIndex((each) => each.open);
     const next = trials[at + by];
-    if (next) go({ trial: next.dataset.trials.split(" ")[0], message: "" });
+    if (next && !opened) { trials[at].open = false; next.open = true; $("summary", next).focus(); }
+    else if (next) go({ trial: next.dataset.trials.split(" ")[0], message: "" });
   };
   const help = $("#keys");
   $("#show-keys")?.addEventListener("click", () => help.showModal());
@@ -305,7 +381,7 @@
     const keys = {
       j: () => step(1), k: () => step(-1), "[": () => stepTrial(-1), "]": () => stepTrial(1),
       "/": () => $("#filters input[type=search]")?.focus(),
-      f: () => $("#filters") && go({ show: address().get("show") === "failed" ? "" : "failed", case: "" }),
+      f: () => onServer ? $("#filters") && ($("#filters").show.value = $("#filters").show.value === "failed" ? "all" : "failed", ask({})) : $("#filters") && go({ show: address().get("show") === "failed" ? "" : "failed", case: "" }),
       "?": () => help?.showModal(),
       Escape: () => address().get("case") && go({ case: "", trial: "", message: "" }),
     };
@@ -319,7 +395,7 @@
       const first = groups.dataset.first;
       const asked = address().get("group") || "";
       const key = address().get("case");
-      const shownWith = key && $$("a[aria-expanded]").find((link) => keyOf(link) === key)?.closest("tr").dataset.group;
+      const shownWith = key && $$("a[data-case]").find((link) => keyOf(link) === key)?.closest("tr").dataset.group;
       const has = (group) => $$("button", groups).some((button) => button.dataset.group === group);
       const wanted = [asked, shownWith].find(has) ?? first;
       for (const button of $$("button", groups)) {
@@ -336,19 +412,43 @@
   };
   if (variant) { variant.addEventListener("change", () => { go({ case: "" }); showVariant(); }); showVariant(); }
 
+  // A run that is under way: shown as it goes, said at most every five seconds, and read whole at its end.
+  const follow = async () => {
+    let said = "", saidAt = 0;
+    for (;;) {
+      const state = $("#live > section").dataset.state;
+      if (state === "finished") { location.reload(); return; }
+      const text = $("#live > section").dataset.said;
+      if (text !== said && performance.now() - saidAt >= SAID_EVERY_MS) {
+        $("#said").textContent = said = text;
+        saidAt = performance.now();
+      }
+      if (state === "interrupted") return;
+      await new Promise((resume) => { setTimeout(resume, LOOKED_EVERY_MS); });
+      const found = document.hidden ? null : await part(location.pathname, "live");
+      if (!found?.querySelector("section[data-state]")) continue;
+      const open = $$("#live details").map((each) => each.open);
+      $("#live").replaceChildren(found);
+      $$("#live details").forEach((each, at) => { each.open = open[at] ?? each.open; });
+    }
+  };
   const begin = async () => {
     known = await index;
     if (known?.rows) {
       rows = known.rows.map((row, position) => ({ ...row, position }));
     }
-    if (known) for (const part of $$(".needs-script")) part.hidden = false;
+    if (known || onServer) for (const each of $$(".needs-script")) each.hidden = false;
+    for (const each of $$(".without-script")) each.hidden = true;
     if ($("#filter-fold") && matchMedia("(max-width: 719px)").matches) $("#filter-fold").open = false;
     await apply();
+    $("#here")?.scrollIntoView({ block: "center" });
+    if ($("#live")) follow();
     document.documentElement.dataset.ready = "yes";
   };
   addEventListener("popstate", async (event) => {
+    if (onServer && $("#filters") && location.search !== listedFor) { listedFor = location.search; await showResults(location.href); }
     await apply();
     if (event.state?.scroll !== undefined) scrollTo(0, event.state.scroll);
   });
   begin();
-})();
+});

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evalharness.domain.case import Case
@@ -32,7 +33,7 @@ class StoredCases:
         if not trials:
             return None
         case = self._asked.get(case_id) or Case(id=case_id, input="")
-        return maker.panel(
+        panel = maker.panel(
             case,
             run.run.suite.graders_for(case) if run.run else (),
             trials,
@@ -42,6 +43,7 @@ class StoredCases:
             before=list(run.before.trials_of(case_id)) if run.before else (),
             is_brief=is_brief,
         )
+        return replace(panel, run=run.report.metadata.run_id)
 
 
 def _by_case(run: ReportedRun) -> dict[str, list[Trial]]:

@@ -37,6 +37,7 @@ MOST_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
+    id: str
     state: str
     verdict: str
     name: str
@@ -74,6 +75,7 @@ class TargetSection:
     state: str
     verdict: str
     newest: str
+    newest_id: str
     rate: str
     before: str
     strip: Markup
@@ -119,6 +121,7 @@ def target_section(target: TargetTrend) -> TargetSection:
         state=state_of(newest),
         verdict=verdict_of(newest),
         newest=newest.run_name,
+        newest_id=newest.run_id,
         rate=rate,
         before=f", {before}" if before else "",
         strip=strip("pass rate", [_strip_run(run) for run in target.runs], _day(target.runs[0]), _day(newest)),
@@ -199,4 +202,6 @@ def _heat_row(case: CaseTrend) -> HeatRow:
 
 
 def _run_row(run: TrendRun) -> RunRow:
-    return RunRow(state_of(run), verdict_of(run), run.run_name, rate_of(run), _day(run), "; ".join(notes_of(run)))
+    return RunRow(
+        run.run_id, state_of(run), verdict_of(run), run.run_name, rate_of(run), _day(run), "; ".join(notes_of(run))
+    )

@@ -1,0 +1,102 @@
+"""Two runs side by side: any two can be chosen, and swapped."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+
+from evalharness.actions.compare_runs import compare_runs, report_comparisons
+from evalharness.actions.list_runs import list_runs
+from evalharness.domain.reported_run import ReportedComparison
+from evalharness.domain.stored import RunLine
+from evalharness.errors import HarnessError, UnknownName
+from evalharness.reports.pages.compare_page import TITLES, ComparedCases
+from evalharness.reports.wording import naming
+from evalharness.server.context import Server, ServerContext
+from evalharness.server.failures import Refusal
+from evalharness.server.pages.site import PageSite, Site
+
+router = APIRouter(include_in_schema=False)
+OFFERED_RUNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """What the form at the head offers: value and words of each run, and which are chosen."""
+
+    runs: Sequence[tuple[str, str]]
+    old: str
+    new: str
+    swapped: str
+    """The address with the two the other way round."""
+    command: str
+
+
+@router.get("/compare")
+def compare(server: Server, site: Site, a: str = "", b: str = "", case: str = "", part: str = "") -> HTMLResponse:
+    """`a` is what was before, `b` what is now: runs, or baselines."""
+    if not (a and b):
+        chooser = _chooser(server, site, a, b)
+        return site.page("compare_choice.html", "Compare", chooser=chooser, problem="")
+    try:
+        compared = _compared(server, a, b)
+    except UnknownName:
+        raise
+    except HarnessError as error:  # they do not fit together, which is said beside the choice
+        chooser = _chooser(server, site, a, b)
+        problem = server.harness.redact(error.message)
+        return site.page("compare_choice.html", "Compare", 400, chooser=chooser, problem=problem)
+    cases = ComparedCases(compared, site.presentation)
+    panel = cases.panel(case) if case else None
+    if part:
+        if panel is None:
+            raise Refusal(404, f"nothing more is known of case {case}")
+        return site.part("compare_panel.html", panel=panel)
+    old, new = compared.comparison.old, compared.comparison.new
+    opened = site.markup("compare_panel.html", panel=panel) if panel else Markup()
+    return site.page(
+        "compare.html",
+        "Compare",
+        comparisons=[cases.shown()],
+        titles=TITLES,
+        chooser=_chooser(server, site, old.run_id or a, new.run_id or b, (old.run_name, new.run_name)),
+        opened=opened,
+        opened_id=case,
+        show_one="",
+    )
+
+
+def _compared(server: ServerContext, old: str, new: str) -> ReportedComparison:
+    [comparison] = server.harness.call(compare_runs, [old, new])
+    [compared] = server.harness.call(report_comparisons, [comparison])
+    return compared
+
+
+def _chooser(
+    server: ServerContext, site: PageSite, old: str, new: str, names: tuple[str, str] = ("RUN", "RUN")
+) -> Chooser:
+    lines = server.harness.call(list_runs, OFFERED_RUNS, None).lines
+    offered = dict(_offered(lines))
+    for chosen, name in ((old, names[0]), (new, names[1])):
+        if chosen and chosen not in offered:
+            offered = {chosen: name if name != "RUN" else chosen, **offered}
+    words = [offered[chosen].partition(" ")[0] if chosen else "RUN" for chosen in (old, new)]
+    return Chooser(
+        runs=list(offered.items()),
+        old=old,
+        new=new,
+        swapped=site.link(old=new, new=old) if old and new else "",
+        command=f"eval-harness compare {shlex.join(words)}{naming(site.store)}",
+    )
+
+
+def _offered(lines: Sequence[RunLine]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        if line.finished_at:
+            parts = (f"{line.name} · {line.suite_name}", line.variant, line.verdict)
+            yield line.id, " · ".join(part for part in parts if part)
