@@ -28,6 +28,7 @@ from benchmarks import (
     overhead,
     peer_costs,
     plugin_bias,
+    rest_api,
     sections,
     startup,
     table,
@@ -46,6 +47,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
 }
 COMPARING = {"comparing": comparing.measure}
 REPORTS = {"html-report": html_report.measure}
+SERVING = {"rest-api": rest_api.measure}
 JUDGING = {"judging": judging.measure, "attacks": attacking.measure}
 STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] = {
     "coverage": coverage.measure,
@@ -62,8 +64,14 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *COMPARING, *REPORTS, *JUDGING, *STATISTICS)
-    for section, group in (("Costs", COSTS), ("Comparing", COMPARING), ("Reports", REPORTS), ("Judging", JUDGING)):
+    chosen = options.only or (*COSTS, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
+    for section, group in (
+        ("Costs", COSTS),
+        ("Comparing", COMPARING),
+        ("Reports", REPORTS),
+        ("Serving", SERVING),
+        ("Judging", JUDGING),
+    ):
         rows = [row for name in chosen if name in group for row in _measured(group[name], name, options)]
         if rows:
             _show(section, table.as_markdown(rows), options.is_whole(group))
@@ -95,7 +103,7 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*COSTS, *COMPARING, *REPORTS, *JUDGING, *STATISTICS],
+        choices=[*COSTS, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
         help="one benchmark; may be repeated",
     )
     parser.add_argument(
