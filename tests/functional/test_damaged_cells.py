@@ -158,7 +158,7 @@ def test_no_command_believes_what_cannot_be_there(sound: Project, column: str, k
 @pytest.mark.parametrize(
     ("damage", "command", "said"),
     [
-        ("trials SET state = 'weird'", "runs", "state of run RUN is 'weird'"),
+        ("runs SET counts = 'weird'", "runs", "counts of run RUN is 'weird'"),
         ("trials SET state = 'weird'", "show", "state of trial 0 of case a of run RUN is 'weird'"),
         ("trials SET score = 'abc'", "verify", "score of trial 0 of case a of run RUN is 'abc'"),
         ("trials SET grades = '[[['", "verify", "grades of trial 0 of case a of run RUN is '[[['"),

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from random import Random
-from statistics import median
-from typing import Any
 
-from evalharness.contracts.store import MEMORY, Store
+from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
-from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
@@ -31,7 +28,6 @@ from evalharness.domain.stored import (
     RunLine,
     RunLink,
     RunOutline,
-    RunOverview,
     SuiteLine,
 )
 from evalharness.domain.trial import GRADED, Outcome, Trial
@@ -41,15 +37,13 @@ from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
-from evalharness.stores.decoding import Decoder, past_run_from, variant_from
+from evalharness.stores.decoding import past_run_from, variant_from
 from evalharness.stores.statements import TRIAL_COLUMNS
-from evalharness.testing.case_lines import line_of, page_of, tallies_of
-from evalharness.testing.fake_run import StoredRun
+from evalharness.testing.store_pages import FakeRunPages
 from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
+from evalharness.testing.stored_run import DECODER, StoredRun, run_outcome
 
 _TRIAL_FIELDS = TRIAL_COLUMNS.replace("idx", "trial_index").split(", ")
-_PAGE = 500
-_DECODER = Decoder(MEMORY)
 
 
 @dataclass(slots=True)
@@ -69,7 +63,7 @@ class _Kept:
     is_closed: bool = False
 
 
-class FakeStore(Store):
+class FakeStore(FakeRunPages, Store):
     """For tests and for plug-in authors. Views (`redacting`) share what is kept."""
 
     def __init__(
@@ -250,7 +244,7 @@ class FakeStore(Store):
 
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)
-        return _DECODER.gate(run.name, run.body)
+        return DECODER.gate(run.name, run.body)
 
     def runs_since(self, suite_name: str, run_id: str = "") -> list[RunLink]:
         ids = list(self._kept.runs)
@@ -316,77 +310,16 @@ class FakeStore(Store):
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         run, body_columns = self._run(run_id), ("case_id", "trial_index", "seed", "body", "cause")
-        return (_DECODER.trial([row[name] for name in body_columns], run.name) for row in run.rows(case_id))
+        return (DECODER.trial([row[name] for name in body_columns], run.name) for row in run.rows(case_id))
 
     def outcomes(self, run_id: str) -> Iterator[Outcome]:
-        return map(self._outcome, self._run(run_id).rows())
+        return (run_outcome(row) for row in self._run(run_id).rows())
 
     def judged(self, run_id: str) -> dict[str, tuple[int, int]]:
         first = [(row["case_id"], row["first_state"]) for row in self._run(run_id).rows()]
         judged = Counter(case_id for case_id, state in first if state in GRADED)
         passed = Counter(case_id for case_id, state in first if state == "passed")
         return {case_id: (count, passed[case_id]) for case_id, count in judged.items()}
-
-    # Pages
-
-    def overview(self, reference: str) -> RunOverview:
-        return self._overview(self._meant_by(reference))
-
-    def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
-        return [self._overview(self._kept.runs[line.id]) for line in self.list_runs(limit, suite_name, before)]
-
-    def _overview(self, run: StoredRun) -> RunOverview:
-        about = (run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed)
-        return RunOverview(*about, run.kept_at == run.changed, tallies_of(self._case_lines(run.id)))
-
-    def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
-        durations: dict[str, list[float]] = defaultdict(list)
-        for row in self._run(run_id).rows():
-            if row["state"] in GRADED and row["case_id"] in case_ids:
-                durations[row["case_id"]].append(row["duration_s"])
-        return {case_id: median(found) for case_id, found in durations.items()}
-
-    def part_of(self, run_id: str, case_ids: Collection[str] = ()) -> Run:
-        run = self._run(run_id).whole()
-        cases = tuple(case for case in run.suite.cases if case.id in case_ids)
-        suite, lock = (run.suite.model_copy(update={"cases": cases}), run.lock.model_copy(update={"cases": {}}))
-        return run.model_copy(update={"suite": suite, "lock": lock, "report": None})
-
-    def case_page(self, run_id: str, query: CaseQuery) -> CasePage:
-        return page_of(self._case_lines(run_id), query)
-
-    def case_line(self, run_id: str, case_id: str) -> CaseLine | None:
-        return next((line for line in self._case_lines(run_id) if line.case_id == case_id), None)
-
-    def case_labels(self, run_id: str) -> CaseLabels:
-        lines = self._case_lines(run_id)
-        categories, tags = {line.category for line in lines} - {""}, {tag for line in lines for tag in line.tags}
-        return CaseLabels(tuple(sorted(categories)), tuple(sorted(tags)))
-
-    def _case_lines(self, run_id: str) -> list[CaseLine]:
-        stored = self._run(run_id)
-        run = stored.whole()
-        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for row in stored.rows():
-            rows[row["case_id"]].append(row)
-        return [line_of(run, position, rows[case.id]) for position, case in enumerate(run.suite.cases)]
-
-    def outcome_page(
-        self, run_id: str, limit: int, after: tuple[str, int] = ("", -1), case_id: str | None = None
-    ) -> list[Outcome]:
-        first = after if case_id is None else (case_id, after[1])
-        keys = sorted(key for key in self._run(run_id).trials if key > first and case_id in (None, key[0]))
-        return [self._outcome(self._run(run_id).trials[key]) for key in keys[:limit]]
-
-    def trial(self, run_id: str, case_id: str, index: int) -> Trial | None:
-        return next((trial for trial in self.trials(run_id, case_id) if trial.index == index), None)
-
-    def changes(self, run_id: str, after: ChangeKey, limit: int) -> list[TrialChange]:
-        found = [TrialChange(row["change"], self._outcome(row)) for row in self._run(run_id).trials.values()]
-        return sorted((each for each in found if each.key > after), key=attrgetter("key"))[:limit]
-
-    def _outcome(self, row: Mapping[str, Any]) -> Outcome:
-        return _DECODER.outcome([row[name] for name in Outcome._fields])
 
     # Baselines
 
@@ -438,7 +371,7 @@ class FakeStore(Store):
 
     def register_suites(self, suites: Iterable[RegisteredSuite]) -> None:
         for each in suites:
-            suite = _DECODER.suite(encoding.suite_body(each.suite, self._redactor), each.suite.name)
+            suite = DECODER.suite(encoding.suite_body(each.suite, self._redactor), each.suite.name)
             about = (self._clean(each.root), self._clean(each.path), each.format, self._now())
             self._kept.suites[suite.name] = RegisteredSuite(suite, *about)
 
@@ -456,7 +389,7 @@ class FakeStore(Store):
 
     def mark_cases(self, suite_name: str, marks: Iterable[CaseMark]) -> None:
         for mark in marks:
-            kept = _DECODER.mark(encoding.mark_body(mark, self._redactor))
+            kept = DECODER.mark(encoding.mark_body(mark, self._redactor))
             self._kept.marks[self._clean(suite_name), kept.case_id, kept.key] = kept
 
     def case_marks(self, suite_name: str) -> list[CaseMark]:

@@ -1,9 +1,9 @@
-"""A run as a FakeStore keeps it: as encoded as in a database, with its trials by case and index."""
+"""A run as the fake store keeps it: what the columns of a row would have, and its trials."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,11 +11,12 @@ from evalharness.contracts.store import MEMORY
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.stored import RunLine, RunOutline
+from evalharness.domain.trial import Outcome
 from evalharness.stores.decoding import Decoder
 from evalharness.stores.statements import OUTLINE_COLUMNS
 
 _PAGE = 500
-_DECODER = Decoder(MEMORY)
+DECODER = Decoder(MEMORY)
 
 
 @dataclass(slots=True)
@@ -42,20 +43,20 @@ class StoredRun:
 
     def whole(self) -> Run:
         about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at, self.planned)
-        return _DECODER.run((*about, self.body, self.report))
+        return DECODER.run((*about, self.body, self.report))
 
     def line(self) -> RunLine:
         counts = Counter(row["state"] for row in self.trials.values())
         about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return _DECODER.line(about, self.body, self.brief, dict(counts))
+        return DECODER.line(about, self.body, self.brief, dict(counts))
 
     @property
     def brief(self) -> Report | None:
-        return _DECODER.report(self.brief_body, self.name) if self.brief_body else None
+        return DECODER.report(self.brief_body, self.name) if self.brief_body else None
 
     def outline(self) -> RunOutline:
         columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
-        return _DECODER.outline(columns, self.body, self.report, self.cases)
+        return DECODER.outline(columns, self.body, self.report, self.cases)
 
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""
@@ -66,3 +67,7 @@ class StoredRun:
             if not found:
                 return
             last = found[-1]
+
+
+def run_outcome(row: Mapping[str, Any]) -> Outcome:
+    return DECODER.outcome([row[name] for name in Outcome._fields])
