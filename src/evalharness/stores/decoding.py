@@ -19,6 +19,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import SPEND_CAP, Grade
 from evalharness.domain.report import Report
+from evalharness.domain.review import Remark, Review, Reviewer, ReviewItem
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import PastRun, RunLine, RunOutline
@@ -26,7 +27,21 @@ from evalharness.domain.suite import Suite
 from evalharness.domain.trial import Attempt, Outcome, Trial, cause_in_words
 from evalharness.errors import StoreError
 from evalharness.stores.columns import damaged
-from evalharness.stores.encoding import ATTEMPTS, CASE_DEFAULTS, GRADES, MARK, REPORT, RUN, SUITE, unpack, written
+from evalharness.stores.encoding import (
+    ATTEMPTS,
+    CASE_DEFAULTS,
+    GRADES,
+    ITEM,
+    MARK,
+    REMARK,
+    REPORT,
+    REVIEW,
+    REVIEWER,
+    RUN,
+    SUITE,
+    unpack,
+    written,
+)
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 
@@ -106,6 +121,21 @@ class Decoder:
 
     def mark(self, body: bytes) -> CaseMark:
         return self._read(MARK, body, "what a selftest found")
+
+    def item(self, row: Sequence[Any]) -> ReviewItem:
+        """From the values of `review_statements.ITEM_COLUMNS`."""
+        item_id, stage, wanted, body = row
+        item = self._read(ITEM, body, f"the review item {item_id}")
+        return item.model_copy(update={"id": item_id, "stage": stage, "wanted": wanted})
+
+    def review(self, body: bytes) -> Review:
+        return self._read(REVIEW, body, "a review")
+
+    def reviewer(self, body: bytes) -> Reviewer:
+        return self._read(REVIEWER, body, "a reviewer")
+
+    def remark(self, body: bytes) -> Remark:
+        return self._read(REMARK, body, "a remark about a grade")
 
     def gate(self, name: str, body: bytes) -> Gate | None:
         """What a run has to reach, where that was said."""

@@ -20,6 +20,7 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.report import Report
+from evalharness.domain.review import Remark, Review, Reviewer, ReviewItem
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.suite import Suite
@@ -42,6 +43,10 @@ RUN = TypeAdapter(Run)
 REPORT = TypeAdapter(Report)
 SUITE = TypeAdapter(Suite)
 MARK = TypeAdapter(CaseMark)
+ITEM = TypeAdapter(ReviewItem)
+REVIEW = TypeAdapter(Review)
+REVIEWER = TypeAdapter(Reviewer)
+REMARK = TypeAdapter(Remark)
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
@@ -138,6 +143,24 @@ def suite_body(suite: Suite, redactor: Redactor, stored: Iterable[Run] = ()) -> 
 
 def mark_body(mark: CaseMark, redactor: Redactor) -> bytes:
     return pack(fit(MARK, mark, Cleaner(redactor))[1])
+
+
+def item_body(item: ReviewItem, redactor: Redactor) -> bytes:
+    """All of an item but what has columns of its own."""
+    return pack(fit(ITEM, item, Cleaner(redactor))[1])
+
+
+def review_body(review: Review, redactor: Redactor) -> bytes:
+    return pack(fit(REVIEW, review, Cleaner(redactor))[1])
+
+
+def reviewer_body(reviewer: Reviewer) -> bytes:
+    """Its name is clean, and the rest is ours."""
+    return pack(written(REVIEWER, reviewer))
+
+
+def remark_body(remark: Remark, redactor: Redactor) -> bytes:
+    return pack(fit(REMARK, remark, Cleaner(redactor))[1])
 
 
 def fit(

@@ -112,6 +112,54 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "FROM case_history_of_all_targets",
         "DROP TABLE case_history_of_all_targets",
     ),
+    (
+        """CREATE TABLE reviewers (
+            name TEXT PRIMARY KEY,
+            body BLOB NOT NULL
+        )""",
+        """CREATE TABLE review_items (
+            item_seq INTEGER PRIMARY KEY,
+            item_id TEXT NOT NULL UNIQUE,
+            key TEXT NOT NULL UNIQUE,
+            stage TEXT NOT NULL,
+            wanted INTEGER NOT NULL,
+            role TEXT NOT NULL,
+            body BLOB NOT NULL
+        )""",
+        """CREATE TABLE review_links (
+            item_seq INTEGER NOT NULL REFERENCES review_items (item_seq),
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            case_id TEXT NOT NULL,
+            idx INTEGER NOT NULL,
+            place TEXT NOT NULL,
+            is_applied INTEGER NOT NULL,
+            PRIMARY KEY (item_seq, run_seq, case_id, idx, place)
+        )""",
+        "CREATE INDEX review_links_by_run ON review_links (run_seq, is_applied)",
+        """CREATE TABLE review_assignments (
+            item_seq INTEGER NOT NULL REFERENCES review_items (item_seq),
+            reviewer TEXT NOT NULL,
+            doing TEXT NOT NULL,
+            boot TEXT NOT NULL,
+            begun_s REAL NOT NULL,
+            expires_s REAL NOT NULL,
+            draft TEXT NOT NULL,
+            PRIMARY KEY (item_seq, reviewer)
+        )""",
+        """CREATE TABLE reviews (
+            review_seq INTEGER PRIMARY KEY,
+            item_seq INTEGER NOT NULL REFERENCES review_items (item_seq),
+            reviewer TEXT NOT NULL,
+            body BLOB NOT NULL
+        )""",
+        "CREATE INDEX reviews_by_item ON reviews (item_seq)",
+        "CREATE INDEX reviews_by_reviewer ON reviews (reviewer)",
+        """CREATE TABLE review_remarks (
+            remark_seq INTEGER PRIMARY KEY,
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            body BLOB NOT NULL
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -119,5 +167,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
 the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
+`review_links` say which trials wait for a review item; a regrade's trials wait for the items of the run that it grades
+again. There is one assignment for each item and reviewer; `reviews` are only ever added.
 `trials.cause` is NULL in rows of earlier versions: there the reason says it.
 """

@@ -100,6 +100,7 @@ REPLACE_UNFINISHED = (
     upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, taken_over(TRIAL_COLUMNS.split(", ")[3:]))
     + " WHERE trials.state IN ('error', 'awaiting')"
 )
+REPLACE_REVIEWED = upsert("trials", TRIAL_COLUMNS, _TRIAL_KEY, taken_over(TRIAL_COLUMNS.split(", ")[3:]))
 STATES = "SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state"
 JUDGED = (
     "SELECT case_id, COUNT(*), SUM(CASE WHEN first_state = 'passed' THEN 1 ELSE 0 END) FROM trials "

@@ -20,6 +20,7 @@ from evalharness.testing.beside_runs_contract import (
     SuiteStoreContract,
     VerdictStoreContract,
 )
+from evalharness.testing.review_store_contract import ReviewStoreContract
 from evalharness.testing.run_store_contract import RunStoreContract
 from evalharness.testing.stored_records import OpenStore, added, make_run, make_trial, sample_report
 from evalharness.testing.trial_store_contract import TrialStoreContract
@@ -33,6 +34,7 @@ class StoreContract(
     MarkStoreContract,
     VerdictStoreContract,
     BudgetStoreContract,
+    ReviewStoreContract,
 ):
     """`build(folder, redactor)` makes the store under test."""
 
