@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random
 from typing import Any, NamedTuple
 
@@ -145,7 +146,7 @@ def _messages(transcript: Transcript) -> Iterator[dict[str, Json]]:
 
 def order_of(seed: str, item_id: str) -> str:
     """Where an item comes in the order of one reviewer: it tells nothing about the item."""
-    return digest([seed, item_id])
+    return sha256(f"{seed} {item_id}".encode()).hexdigest()
 
 
 def shuffled_letters(item: ReviewItem, seed: str) -> dict[str, int]:

@@ -224,7 +224,7 @@ class ReviewQueue:
         return Review(item_id=item.id, kind=kind, **about)
 
     def _add(self, item: ReviewItem, review: Review, assignment: Assignment | None = None) -> Stage:
-        """Keep it, and see where the item stands then; its trials have to be told where that changes their grade."""
+        """Keep it, and see where the item stands then; its trials are told where that changes their grade."""
         self.book.add_review(review)
         if assignment is not None:
             self.book.put_assignment(assignment)
@@ -233,7 +233,8 @@ class ReviewQueue:
         found = decision(item.task, self.book.reviews(item.id))
         if item.stage != "closed":
             self.book.set_stage(item.id, found.stage, found.wanted)
-            self.book.mark_links(self.book.links(item.id), is_applied=False)
+            if (item.stage, found.stage) != ("open", "open"):
+                self.book.mark_links(self.book.links(item.id), is_applied=False)
         return found.stage
 
     def _own(self, reviewer: Reviewer, item: ReviewItem) -> Assignment | None:
