@@ -121,11 +121,13 @@ class _Steps:
     def _rate(self, report: Report) -> NextStep:
         """Where the suite wants people to rate; an API has no command."""
         reviews, name = report.reviews, shlex.quote(self._run.name)
-        if reviews is not None and reviews.disputed and not reviews.pending:
+        if reviews is None:  # an earlier version did not keep what people were to go by
+            return self._regrade("")
+        if reviews.disputed and not reviews.pending:
             return NextStep("decide", f"{self._command} grade {name} --reviewer NAME --disputed{self._named}")
-        if reviews is not None and reviews.interface == "web":
+        if reviews.interface == "web":
             return NextStep("rate", f"{self._command} reviewers invite NAME{self._named}")
-        if reviews is not None and reviews.interface == "api":
+        if reviews.interface == "api":
             return NextStep("note", "reviewers lease and submit items at /api/eval/reviews")
         return NextStep("rate", f"{self._command} grade {name} --reviewer NAME{self._named}")
 
