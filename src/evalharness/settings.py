@@ -6,11 +6,14 @@ Only this module reads the environment. It changes nothing in it; `redaction.py`
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from evalharness.errors import UsageError
 from evalharness.redaction import Redactor, is_secret_name
@@ -21,6 +24,7 @@ NOBODY = "none"
 _NOTIFY = "EVALHARNESS_NOTIFY"
 _NOTIFY_ON = "EVALHARNESS_NOTIFY_ON"
 _LONGEST_STORE_TIMEOUT_S = 86_400.0
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -130,6 +134,20 @@ class Settings:
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+class BootTime(NamedTuple):
+    """A moment by a clock that nobody sets: which start of the computer, and the seconds since then."""
+
+    boot: str
+    seconds: float
+
+
+def boot_time() -> BootTime:
+    """It goes on while the computer sleeps. Where the system does not name its starts, a clock that went back does."""
+    with suppress(OSError):
+        return BootTime(_BOOT_ID.read_text(encoding="ascii").strip(), time.clock_gettime(time.CLOCK_BOOTTIME))
+    return BootTime("", time.monotonic())
 
 
 def timestamp(moment: datetime) -> str:

@@ -17,6 +17,7 @@ from evalharness.domain.comparison import Comparison
 from evalharness.domain.gate import Gate
 from evalharness.domain.grade import Grade
 from evalharness.domain.report import Mismatch, Report, Verification, Verified
+from evalharness.domain.review import ReviewLink
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
 from evalharness.domain.trial import GRADED, Outcome, Trial
@@ -26,6 +27,7 @@ from evalharness.engine.planning.planned_cases import trial_seed
 from evalharness.engine.running.attempt import decide
 from evalharness.engine.verifying.published_rates import check_rates
 from evalharness.engine.verifying.reported_comparison import flips_again
+from evalharness.engine.verifying.reviewed_grades import odd_figures, odd_grades
 from evalharness.engine.verifying.verified_report import verify_cases, verify_records, verify_report
 from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.formats.results.rate_tables import read_rate_table
@@ -33,6 +35,7 @@ from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
 from evalharness.steps.apply_gate import compare_with
+from evalharness.steps.ask_people import run_reviews
 from evalharness.steps.find_reports import FoundReport, report_of
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import with_report
@@ -131,7 +134,7 @@ def _verify_run(context: Context, reference: str) -> Verified:
         unusable, compared = [compared], None
     figures = verify_report(kept, store.outcomes(run.id), _as_judged(run, context.today), compared)
     about = verify_records(kept.metadata, recomputed.metadata, METADATA, "metadata")
-    odd = [*unusable, *_odd_rows(store, run), *_odd_keys(kept, run)]
+    odd = [*unusable, *_odd_rows(store, run), *_odd_keys(kept, run), *_odd_reviews(kept, run, store)]
     for baseline in baselines:
         odd += [wrong.model_copy(update={"figure": f"baseline.{wrong.figure}"}) for wrong in _odd_rows(store, baseline)]
     return figures.model_copy(
@@ -141,6 +144,17 @@ def _verify_run(context: Context, reference: str) -> Verified:
             "mismatches": (*odd, *about.mismatches, *figures.mismatches),
         }
     )
+
+
+def _odd_reviews(kept: Report, run: Run, store: Store) -> Iterator[Mismatch]:
+    """Grades that do not follow from what people said, and of a finished run figures that do not."""
+
+    def trial_of(link: ReviewLink) -> Trial | None:
+        return next((each for each in store.trials(run.id, link.case_id) if each.index == link.trial_index), None)
+
+    yield from odd_grades(store.reviews.items(run.id), trial_of)
+    if run.finished_at is not None:
+        yield from odd_figures(kept.reviews, run_reviews(store, run))
 
 
 def _odd_keys(kept: Report, run: Run) -> Iterator[Mismatch]:

@@ -47,6 +47,8 @@ COMMANDS = {
     "phase": LazyCommand("phase", "Run the evals of a phase file and write its completion report.", keeps=True),
     "resume": LazyCommand("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
     "regrade": LazyCommand("regrade", "Grade stored answers again, without running the target.", keeps=True),
+    "grade": LazyCommand("grade", "Rate answers that wait for a person.", keeps=True),
+    "reviewers": LazyCommand("reviewers", "Invite reviewers, see how far they are, export and import reviews."),
     "calibrate": LazyCommand(
         "calibrate", "Measure how far judges are from known scores, and what fools them.", keeps=True
     ),

@@ -10,7 +10,7 @@ from datetime import date, datetime
 from evalharness.contracts.servers import Servers
 from evalharness.contracts.store import Store
 from evalharness.redaction import Redactor, errors_redacted
-from evalharness.settings import Settings, now, timestamp
+from evalharness.settings import BootTime, Settings, boot_time, now, timestamp
 from evalharness.user_modules import UserModules
 
 
@@ -19,6 +19,8 @@ class Context:
     store: Store
     settings: Settings
     clock: Callable[[], datetime] = now
+    boot_clock: Callable[[], BootTime] = boot_time
+    """For leases: a clock that is set anew changes none of them."""
     modules: UserModules | None = None
     """What the runs of one call import users' functions into, where there are any."""
     servers: Servers | None = None

@@ -6,6 +6,7 @@ A grader inherits from `Grader` and adds its `Options` and `grade`; everything e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -75,6 +76,8 @@ class Grader(ABC):
 
     For a grader made of others, the largest number of its parts.
     """
+    never_required: bool = False
+    """Whether its grades are no verdicts, whatever the suite says: a ranking. Such a grader is no part of another."""
     only_reads: ClassVar[bool] = False
     """Whether it changes nothing in its context. Other graders get their own copy."""
     figures: ClassVar[tuple[str, ...]] = ()
@@ -120,6 +123,11 @@ class Grader(ABC):
     @abstractmethod
     async def grade(self, context: GradeContext) -> Grade:
         """The grade. Raises Unscored if the answer cannot be judged; any other exception is the grader's fault."""
+
+    @classmethod
+    def combined(cls, options: Any, grades: Sequence[tuple[GraderSpec, Grade]]) -> Grade:  # noqa: ARG003
+        """Of a grader made of others: its grade, from theirs alone. `options` are its own."""
+        raise AssertionError(f"{cls.__name__} is not made of other graders")
 
     def handed(self, context: GradeContext) -> GradeContext:
         """The context for `grade`, copied if needed, so that the next grader and the stored trial are not affected."""

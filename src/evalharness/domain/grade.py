@@ -78,8 +78,9 @@ class Grade(Record):
     version: str = "1"
     required: bool = True
     weight: float = 1.0
-    cause: Literal["", "spend_cap"] = ""
-    """Of a grade that is outstanding: `spend_cap` where there was no money for it."""
+    cause: Literal["", "spend_cap", "ranking", "ranked"] = ""
+    """Of a grade that is outstanding: `spend_cap` where there was no money for it. A ranking never is a verdict: people
+    have yet to put the answers in order, or they have."""
     judging: tuple[Judging, ...] = ()
     """Of a grade that language models gave: one entry per model."""
     trace: str = ""

@@ -51,6 +51,11 @@ class Options(Record):
         return False
 
     @property
+    def needs_expected(self) -> bool:
+        """Whether the case must have an `expected`, because people are to be told what is asked for."""
+        return False
+
+    @property
     def parts(self) -> tuple[GraderSpec, ...]:
         """Of a grader made of graders: those."""
         return ()

@@ -16,6 +16,7 @@ from evalharness.domain.gate import GateResult
 from evalharness.domain.grade import Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.record import Record
+from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.selftest import SelftestMark
 from evalharness.domain.sequential import SequentialResult
 from evalharness.values.json_value import Json
@@ -218,6 +219,8 @@ class Report(Record):
     not_compared: MaybeFinding = None
     """Why there is no comparison, though the suite has a baseline."""
     sequential: SequentialResult | None = None
+    reviews: RunReviews | None = None
+    """What people were asked about this run, and how far they agree; None where nobody was asked."""
     selftest: SelftestMark | None = None
     """What a selftest found about these cases; None where none of them was tested as it is."""
     recommendations: tuple[Recommendation, ...] = ()
@@ -264,6 +267,11 @@ class Report(Record):
         if not isinstance(written, Mapping):
             return written
         return {name: found for name, found in written.items() if not _is_unknown(found)}
+
+    @property
+    def is_finished(self) -> bool:
+        """Not while trials are pending, or people have not rated what they were asked to rate."""
+        return not self.summary.trials.pending and "human" not in self.awaited
 
     @property
     def is_broken(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import ValidationError
@@ -40,13 +40,23 @@ def check_grader(findings: Findings, place: FieldPath, spec: GraderSpec) -> None
     _check_part(findings, place, "grader", spec)
 
 
-def needs_reference(spec: GraderSpec) -> bool:
-    """Options that never do are not looked into: there may be many cases."""
+class CaseNeeds(NamedTuple):
+    """What a grader needs of its case."""
+
+    reference: bool = False
+    expected: bool = False
+
+
+def needs_of(spec: GraderSpec) -> CaseNeeds:
+    """Options that never need anything are not looked into: there may be many cases."""
     try:
-        is_possible = registry.load("grader", spec.kind).Options.needs_reference is not Options.needs_reference
-        return is_possible and registry.parse_options("grader", spec).needs_reference
+        kind = registry.load("grader", spec.kind).Options
+        if kind.needs_reference is Options.needs_reference and kind.needs_expected is Options.needs_expected:
+            return CaseNeeds()
+        options = registry.parse_options("grader", spec)
+        return CaseNeeds(options.needs_reference, options.needs_expected)
     except (UnknownName, ValidationError):
-        return False  # which has been reported
+        return CaseNeeds()  # which has been reported
 
 
 def check_target(

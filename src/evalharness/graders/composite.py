@@ -7,6 +7,7 @@ either, unless it is an any_of that another part decides.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
@@ -20,7 +21,7 @@ from evalharness.domain.grade import Grade, added_up, mean_figures
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Options, Share
 from evalharness.domain.specification import GraderSpec
-from evalharness.errors import Unscored
+from evalharness.errors import Unscored, UsageError
 from evalharness.stats.means import weighted_mean
 from evalharness.stats.thresholds import reaches
 from evalharness.values.digest import digest
@@ -38,8 +39,12 @@ def _needs_reference(spec: GraderSpec) -> bool:
     return registry.parse_options("grader", spec).needs_reference
 
 
+def _needs_expected(spec: GraderSpec) -> bool:
+    return registry.parse_options("grader", spec).needs_expected
+
+
 PartSpec = Annotated[GraderSpec, AfterValidator(_checked)]
-Graded = list[tuple[GraderSpec, Grade]]
+Graded = Sequence[tuple[GraderSpec, Grade]]
 
 
 class SeveralOptions(Options):
@@ -54,6 +59,10 @@ class SeveralOptions(Options):
     @property
     def needs_reference(self) -> bool:
         return any(map(_needs_reference, self.graders))
+
+    @property
+    def needs_expected(self) -> bool:
+        return any(map(_needs_expected, self.graders))
 
     @field_validator("graders")
     @classmethod
@@ -75,6 +84,8 @@ class Composite(Grader):
         ]
         self.parts = tuple(part for _, part in self._parts)
         self.people = max((part.people for part in self.parts), default=0)
+        if rankings := [part.label for part, grader in self._parts if grader.never_required]:
+            raise UsageError(f"'{rankings[0]}' ranks answers, so it cannot be a part of '{spec.label}'")
         types = {part.type for part in self.parts}
         self.type = "human" if "human" in types else "model" if "model" in types else "code"
         self.needs_sandbox = any(part.needs_sandbox for part in self.parts)
@@ -91,14 +102,15 @@ class Composite(Grader):
 
     async def grade(self, context: GradeContext) -> Grade:
         grades = await self._grades(context)
-        whole = self._whole(grades)
+        whole = self.combined(self.options, grades)
         before = context.before.judging if context.before else ()
         judging = added_up((*before, *(each for _, grade in grades for each in grade.judging)))
         figures = mean_figures(grade.figures for _, grade in grades)
         return whole.model_copy(update={"judging": judging, "figures": figures}) if judging or figures else whole
 
+    @classmethod
     @abstractmethod
-    def _whole(self, grades: Graded) -> Grade:
+    def combined(cls, options: Any, grades: Graded) -> Grade:
         """From the grades of the parts to that of the whole."""
 
     async def _grades(self, context: GradeContext) -> Graded:
@@ -162,7 +174,8 @@ def _mean_score(grades: Graded) -> float | None:
 class AllOf(Composite):
     """Every required part passes; the score is the weighted mean of all of them."""
 
-    def _whole(self, grades: Graded) -> Grade:
+    @classmethod
+    def combined(cls, options: Any, grades: Graded) -> Grade:  # noqa: ARG003
         required = [(spec, grade) for spec, grade in grades if spec.required]
         reasons = _reasons(required)
         is_judged = required or any(grade.is_verdict for _, grade in grades)
@@ -177,7 +190,8 @@ class AllOf(Composite):
 class AnyOf(Composite):
     """At least one part passes; the score is the best of theirs."""
 
-    def _whole(self, grades: Graded) -> Grade:
+    @classmethod
+    def combined(cls, options: Any, grades: Graded) -> Grade:  # noqa: ARG003
         evidence = _evidence(grades)
         score = max(grade.score or 0.0 for _, grade in grades)
         if any(grade.passed for _, grade in grades):
@@ -204,13 +218,18 @@ class NotOptions(Options):
     def needs_reference(self) -> bool:
         return _needs_reference(self.grader)
 
+    @property
+    def needs_expected(self) -> bool:
+        return _needs_expected(self.grader)
+
 
 class Not(Composite):
     """The one part fails; the score is 1 minus its score."""
 
     Options: ClassVar[type[Options]] = NotOptions
 
-    def _whole(self, grades: Graded) -> Grade:
+    @classmethod
+    def combined(cls, options: Any, grades: Graded) -> Grade:  # noqa: ARG003
         [(spec, inner)] = grades
         score = None if inner.score is None else 1.0 - inner.score
         reason = f"{spec.label} passed, but should not have" if inner.passed else ""
@@ -234,9 +253,10 @@ class Weighted(Composite):
 
     Options: ClassVar[type[Options]] = WeightedOptions
 
-    def _whole(self, grades: Graded) -> Grade:
+    @classmethod
+    def combined(cls, options: Any, grades: Graded) -> Grade:
         score = _mean_score(grades) or 0.0
-        threshold = self.options.threshold
+        threshold = options.threshold
         passed = reaches(score, threshold)
         details = f" ({_reasons(grades)})" if _reasons(grades) else ""
         reason = "" if passed else f"score {score:g} < {threshold:g}{details}"

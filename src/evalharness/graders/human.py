@@ -1,33 +1,39 @@
 """human: a grade that a person gives. Until then it is outstanding: neither a pass nor a fail.
 
-What a person will go by is checked here, so that a file that loads today can be graded tomorrow. Grades that language
+What a person will go by is checked here, so that a file that loads today can be graded tomorrow, and kept with the
+outstanding grade. How people are asked, and what their ratings come to, is in `engine/reviewing/`. Grades that language
 models give are the business of `judges/`.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
-from evalharness.domain.case import as_text
+from evalharness.domain.case import Case, as_text
 from evalharness.domain.example import Example
-from evalharness.domain.grade import Grade, GraderType
-from evalharness.domain.options import Number, Options, Share, Whole
-from evalharness.domain.record import Record
+from evalharness.domain.grade import VERDICTS, Grade, GraderType
+from evalharness.domain.options import Number, Options, Share
+from evalharness.domain.rating import PASS_SCORE, Evaluators, RatingScale
+from evalharness.domain.review import EVIDENCE, PENDING, ReviewTask
 from evalharness.domain.specification import GraderSpec
+from evalharness.errors import closest
+from evalharness.graders.gold_answers import read_gold
 from evalharness.graders.text import as_texts
 from evalharness.values.json_value import Json
+from evalharness.values.pattern import Pattern
+from evalharness.values.text import head
 
-Range = tuple[Number, Number]
-
-
-def ascending(bounds: Range) -> Range:
-    if bounds[0] >= bounds[1]:
-        raise ValueError(f"must ascend, as in [1, 5], not [{bounds[0]:g}, {bounds[1]:g}]")
-    return bounds
+SUMMARY = 300
+_PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
+_OF_CRITERION = re.compile(r"criterion_([1-9][0-9]*)_(name|description|indicators|issues)")
+_OF_CASE = ("task_description", "input_summary", "requirements")
+_BY_CONFIG = ("special_instructions", "lean", "conservative/generous")
 
 
 class GoodAnswerOptions(Options):
@@ -49,68 +55,94 @@ class GoodAnswerOptions(Options):
         return Example(holds=self.must_include) if self.must_include else None
 
 
-class Evaluators(Record):
-    min_required: Annotated[Whole, Field(ge=1)] = 1
-    max_allowed: Annotated[Whole, Field(ge=1)] | None = None
-    agreement_threshold: Share | None = None
-
-    @model_validator(mode="after")
-    def _enough_are_allowed(self) -> Evaluators:
-        if self.max_allowed is not None and self.min_required > self.max_allowed:
-            raise ValueError(f"min_required {self.min_required} is larger than max_allowed {self.max_allowed}")
-        return self
-
-
-class Choice(Record):
-    value: bool
-    label: str
-    description: str = ""
-
-
-class RatingScale(Record):
-    """How a person rates: on a scale of agreement, by yes or no, or by putting answers in order."""
-
-    type: Literal["likert", "binary", "ranking"]
-    range: tuple[int, int] = (1, 5)
-    labels: dict[str, str] = Field(default_factory=dict)
-    options: tuple[Choice, ...] = ()
-    criteria: tuple[str, ...] = ()
-    description: str = ""
-    tie_allowed: bool = False
-    min_items: Annotated[Whole, Field(ge=2)] = 2
-    max_items: Annotated[Whole, Field(ge=2)] = 5
-
-    _range = field_validator("range")(ascending)
-
-    @field_validator("labels", mode="before")
-    @classmethod
-    def _keys_as_text(cls, written: Any) -> Any:
-        """YAML has numbers for keys, JSON has texts."""
-        if not isinstance(written, dict):
-            return written
-        return {as_text(key) if isinstance(key, bool | int) else key: label for key, label in written.items()}
-
-    @model_validator(mode="after")
-    def _adds_up(self) -> RatingScale:
-        low, high = self.range
-        strangers = [key for key in self.labels if not (key.lstrip("-").isdecimal() and low <= int(key) <= high)]
-        if self.type == "likert" and strangers:
-            raise ValueError(f"label '{strangers[0]}' is not on the scale from {low} to {high}")
-        if self.type == "binary" and self.options and sorted(o.value for o in self.options) != [False, True]:
-            raise ValueError("a binary scale has two options: one with the value true, one with false")
-        if self.min_items > self.max_items:
-            raise ValueError(f"min_items {self.min_items} is larger than max_items {self.max_items}")
-        return self
-
-
 class HumanOptions(GoodAnswerOptions):
     main: ClassVar[str] = "rubric"
 
     interface: Literal["web", "cli", "api"] = "web"
     evaluators: Evaluators = Field(default_factory=Evaluators)
     rating_scale: RatingScale | None = None
+    pass_score: Share = PASS_SCORE
     time_limit_minutes: Annotated[Number, Field(gt=0)] | None = None
     blind_evaluation: bool = True
+    show: Literal["answer", "transcript"] = "answer"
+    mask: tuple[Pattern, ...] = ()
+    gold: str | None = None
+    special_instructions: str | None = None
+    lean: Literal["conservative", "generous"] | None = None
+
+    @field_validator("mask", mode="before")
+    @classmethod
+    def _one_or_several(cls, written: Any) -> Any:
+        return (written,) if isinstance(written, str) else written
+
+    @model_validator(mode="after")
+    def _rubric_can_be_filled(self) -> HumanOptions:
+        for name in self._placeholders():
+            if why := self._unfilled(name):
+                raise ValueError(f"the rubric has {{{name}}}, but {why}")
+        if self.gold and self.scale.type == "ranking":
+            raise ValueError("gold answers have a rating of their own, so they cannot be ranked")
+        return self
+
+    @property
+    def scale(self) -> RatingScale:
+        return self.rating_scale or RatingScale(type="binary")
+
+    @property
+    def needs_expected(self) -> bool:
+        return "requirements" in self._placeholders() and not self._own_requirements()
+
+    def _placeholders(self) -> Iterator[str]:
+        return (found[1] for found in _PLACEHOLDER.finditer(self.rubric or ""))
+
+    def _unfilled(self, name: str) -> str:
+        """Why a placeholder stays empty; nothing for one that is filled, or that the case fills."""
+        if name in _OF_CASE:
+            return ""
+        if name in _BY_CONFIG:
+            option = "special_instructions" if name == "special_instructions" else "lean"
+            return "" if self._values()[name] else f"`{option}` is not set"
+        numbered = _OF_CRITERION.fullmatch(name)
+        if numbered is None:
+            known = [*_OF_CASE, *_BY_CONFIG, "criterion_1_name", "criterion_1_description"]
+            guess = closest(name, known)
+            return f"there is no such placeholder; {f'did you mean {{{guess}}}?' if guess else f'use one of {known}'}"
+        number, count = int(numbered[1]), len(self.scale.criteria)
+        if number > count:
+            return f"the scale has {count or 'no'} {'criterion' if count == 1 else 'criteria'}"
+        if self._values()[name]:
+            return ""
+        return f"criterion '{self.scale.criteria[number - 1].name}' has no {numbered[2]}"
+
+    def _values(self) -> dict[str, str]:
+        lean = self.lean or ""
+        values = {"special_instructions": self.special_instructions or "", "lean": lean, "conservative/generous": lean}
+        for number, criterion in enumerate(self.scale.criteria, 1):
+            own = {"name": criterion.name, "description": criterion.description}
+            lists = {"indicators": "; ".join(criterion.indicators), "issues": "; ".join(criterion.issues)}
+            values |= {f"criterion_{number}_{name}": text for name, text in (own | lists).items()}
+        return values
+
+    def _own_requirements(self) -> str:
+        told = {"include": self.must_include, "not include": self.must_not_include}
+        lines = [as_text(self.expected)] if self.expected is not None else []
+        lines += [f"must {what}: {', '.join(texts)}" for what, texts in told.items() if texts]
+        return "; ".join(lines)
+
+    def filled_rubric(self, case: Case) -> str:
+        expected = case.expected.options if case.expected is not None else ""
+        of_case = {
+            "task_description": described(case),
+            "input_summary": head(as_text(case.content), SUMMARY),
+            "requirements": self._own_requirements() or as_text(expected),
+        }
+        values: Mapping[str, str] = self._values() | of_case
+        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), self.rubric or "")
+
+
+def described(case: Case) -> str:
+    """By its description or its name; never by its id, which says which case it is."""
+    return case.description or (case.name if case.name != case.id else "") or "this task"
 
 
 class Human(Grader):
@@ -119,13 +151,37 @@ class Human(Grader):
     Options: ClassVar[type[Options]] = HumanOptions
     type: GraderType = "human"
     options: HumanOptions
+    only_reads: ClassVar[bool] = True
 
     def __init__(self, options: HumanOptions, spec: GraderSpec, services: Services) -> None:
         super().__init__(options, spec, services)
         self.people = options.evaluators.min_required
+        if options.gold:
+            read_gold(services.root, options.gold, options.scale)
+        self.never_required = options.scale.type == "ranking"
 
-    async def grade(self, context: GradeContext) -> Grade:  # noqa: ARG002 - whoever grades will look at it
-        return Grade(state="awaiting", reason="a person's rating is pending")
+    async def grade(self, context: GradeContext) -> Grade:
+        if context.before is not None and context.before.state in VERDICTS:
+            return context.before
+        evidence = {EVIDENCE: self._task(context.case).model_dump(mode="json", exclude_defaults=True)}
+        cause: Literal["", "ranking"] = "ranking" if self.never_required else ""
+        return Grade(state="awaiting", reason=PENDING, evidence=evidence, cause=cause)
+
+    def _task(self, case: Case) -> ReviewTask:
+        options = self.options
+        return ReviewTask(
+            scale=options.scale,
+            evaluators=options.evaluators,
+            pass_score=options.pass_score,
+            rubric=options.filled_rubric(case),
+            description=described(case),
+            interface=options.interface,
+            time_limit_minutes=options.time_limit_minutes,
+            show=options.show,
+            blind=options.blind_evaluation,
+            mask=options.mask,
+            gold=options.gold or "",
+        )
 
     def example(self) -> Example | None:
         return self.options.example()

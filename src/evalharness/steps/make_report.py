@@ -42,6 +42,7 @@ from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.engine.planning.planned_cases import lacks_grader
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.steps.apply_gate import apply_gate, decided
+from evalharness.steps.ask_people import apply_reviews, queue_reviews, run_reviews
 from evalharness.steps.find_comparable_runs import comparable_runs
 
 SHOWN_CASES = 5
@@ -58,7 +59,12 @@ def finish_run(
     """
     store, day = context.store, context.today
     measured = measured_trials(store, run)
+    if measured.asks_people:
+        notes = (*notes, *queue_reviews(context, run))
+        apply_reviews(store, run)
+        measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=before_s + took_s, notes=notes)
+    report = report.model_copy(update={"reviews": run_reviews(store, run)})
     report = apply_gate(run, _as_stopped(run, report, store), measured, store, day)
     judged = _judged(run, measured) if run.has_fresh_trials else []
     finished_at = store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
@@ -73,6 +79,7 @@ def with_report(context: Context, run: Run) -> Run:
     notes = run.report.notes if run.report else ()
     measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=elapsed_s, notes=notes)
+    report = report.model_copy(update={"reviews": run_reviews(store, run)})
     report = _as_judged(run, _as_stopped(run, report, store), measured, store, day)
     return with_items(store, run.model_copy(update={"report": _with_past(store, run, report, measured, stopped, day)}))
 

@@ -16,6 +16,7 @@ from pydantic_core import from_json
 
 from evalharness.domain.case_line import CASE_STATES, TRIAL_MARKS, CaseTally
 from evalharness.domain.grade import Grade, Judging
+from evalharness.domain.review import Doing, Role, Stage
 from evalharness.domain.trial import TRIAL_STATES, Cause
 from evalharness.errors import Hint, StoreError
 from evalharness.values.text import head
@@ -174,6 +175,19 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "spent_tokens": _Column(frozenset({float}), lambda number: number >= 0).or_none,
         "calls": _COUNT.or_none,
         "first_not_passed": _COUNT.or_none,
+        "item_id": _NAME,
+        "stage": _Column(frozenset({str}), get_args(Stage).__contains__),
+        "wanted": _COUNT,
+        "counted": _COUNT,
+        "role": _Column(frozenset({str}), get_args(Role).__contains__),
+        "is_applied": _COUNT,
+        "place": _TEXT,
+        "reviewer": _NAME,
+        "doing": _Column(frozenset({str}), get_args(Doing).__contains__),
+        "boot": _TEXT,
+        "begun_s": _AMOUNT,
+        "expires_s": _AMOUNT,
+        "draft": _TEXT,
     }
 )
 """By the name that a statement gives them; what a statement computes has none."""

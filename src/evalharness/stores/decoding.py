@@ -21,6 +21,7 @@ from evalharness.domain.gate import Gate
 from evalharness.domain.grade import SPEND_CAP, Grade
 from evalharness.domain.job import Job
 from evalharness.domain.report import Report
+from evalharness.domain.review import Remark, Review, Reviewer, ReviewItem
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import PastRun, RunLine, RunOutline
@@ -33,9 +34,13 @@ from evalharness.stores.encoding import (
     CASE_DEFAULTS,
     CASES,
     GRADES,
+    ITEM,
     JOB,
     MARK,
+    REMARK,
     REPORT,
+    REVIEW,
+    REVIEWER,
     RUN,
     SUITE,
     unpack,
@@ -156,6 +161,21 @@ class Decoder:
     def job(self, body: str) -> Job:
         with self._readable("a job"):
             return JOB.validate_json(body)
+
+    def item(self, row: Sequence[Any]) -> ReviewItem:
+        """From the values of `review_statements.ITEM_COLUMNS`."""
+        item_id, stage, wanted, body = row
+        item = self._read(ITEM, body, f"the review item {item_id}")
+        return item.model_copy(update={"id": item_id, "stage": stage, "wanted": wanted})
+
+    def review(self, body: bytes) -> Review:
+        return self._read(REVIEW, body, "a review")
+
+    def reviewer(self, body: bytes) -> Reviewer:
+        return self._read(REVIEWER, body, "a reviewer")
+
+    def remark(self, body: bytes) -> Remark:
+        return self._read(REMARK, body, "a remark about a grade")
 
     def gate(self, name: str, body: bytes) -> Gate | None:
         """What a run has to reach, where that was said."""

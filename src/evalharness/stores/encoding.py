@@ -23,6 +23,7 @@ from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.job import Job
 from evalharness.domain.report import Report
+from evalharness.domain.review import Remark, Review, Reviewer, ReviewItem
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import LONGEST_LIST
@@ -51,6 +52,10 @@ CASES = TypeAdapter(tuple[Case, ...])
 FRAME = -1
 """Where `run_parts` has the run without its cases."""
 CASES_PER_PART = 100
+ITEM = TypeAdapter(ReviewItem)
+REVIEW = TypeAdapter(Review)
+REVIEWER = TypeAdapter(Reviewer)
+REMARK = TypeAdapter(Remark)
 CASE_DEFAULTS = {field.name: field.default for field in fields(CaseResult)}
 _WRITTEN_BY_OTHERS = ("cluster", "category", "criticality", "topic", "difficulty")
 """May be anything; a case's id is stored as it is or not at all, and all else is ours."""
@@ -199,6 +204,24 @@ def suite_body(suite: Suite, redactor: Redactor, stored: Iterable[Run] = ()) -> 
 
 def mark_body(mark: CaseMark, redactor: Redactor) -> bytes:
     return pack(fit(MARK, mark, Cleaner(redactor))[1])
+
+
+def item_body(item: ReviewItem, redactor: Redactor) -> bytes:
+    """All of an item but what has columns of its own."""
+    return pack(fit(ITEM, item, Cleaner(redactor))[1])
+
+
+def review_body(review: Review, redactor: Redactor) -> bytes:
+    return pack(fit(REVIEW, review, Cleaner(redactor))[1])
+
+
+def reviewer_body(reviewer: Reviewer) -> bytes:
+    """Its name is clean, and the rest is ours."""
+    return pack(written(REVIEWER, reviewer))
+
+
+def remark_body(remark: Remark, redactor: Redactor) -> bytes:
+    return pack(fit(REMARK, remark, Cleaner(redactor))[1])
 
 
 def fit(

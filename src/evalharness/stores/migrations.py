@@ -168,6 +168,54 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             body TEXT NOT NULL
         )""",
     ),
+    (
+        """CREATE TABLE reviewers (
+            name TEXT PRIMARY KEY,
+            body BLOB NOT NULL
+        )""",
+        """CREATE TABLE review_items (
+            item_seq INTEGER PRIMARY KEY,
+            item_id TEXT NOT NULL UNIQUE,
+            key TEXT NOT NULL UNIQUE,
+            stage TEXT NOT NULL,
+            wanted INTEGER NOT NULL,
+            role TEXT NOT NULL,
+            body BLOB NOT NULL
+        )""",
+        """CREATE TABLE review_links (
+            item_seq INTEGER NOT NULL REFERENCES review_items (item_seq),
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            case_id TEXT NOT NULL,
+            idx INTEGER NOT NULL,
+            place TEXT NOT NULL,
+            is_applied INTEGER NOT NULL,
+            PRIMARY KEY (item_seq, run_seq, case_id, idx, place)
+        )""",
+        "CREATE INDEX review_links_by_run ON review_links (run_seq, is_applied)",
+        """CREATE TABLE review_assignments (
+            item_seq INTEGER NOT NULL REFERENCES review_items (item_seq),
+            reviewer TEXT NOT NULL,
+            doing TEXT NOT NULL,
+            boot TEXT NOT NULL,
+            begun_s REAL NOT NULL,
+            expires_s REAL NOT NULL,
+            draft TEXT NOT NULL,
+            PRIMARY KEY (item_seq, reviewer)
+        )""",
+        """CREATE TABLE reviews (
+            review_seq INTEGER PRIMARY KEY,
+            item_seq INTEGER NOT NULL REFERENCES review_items (item_seq),
+            reviewer TEXT NOT NULL,
+            body BLOB NOT NULL
+        )""",
+        "CREATE INDEX reviews_by_item ON reviews (item_seq)",
+        "CREATE INDEX reviews_by_reviewer ON reviews (reviewer)",
+        """CREATE TABLE review_remarks (
+            remark_seq INTEGER PRIMARY KEY,
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            body BLOB NOT NULL
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -183,4 +231,6 @@ cases by the hundred, so that one is read without the others; `asked_cases` says
 parts are made.
 `trials.cause` is NULL in rows of earlier versions: there the reason says it. `jobs` has the processes that a server
 started for runs, which need not be there yet.
+`review_links` say which trials wait for a review item; a regrade's trials wait for the items of the run that it grades
+again. There is one assignment for each item and reviewer; `reviews` are only ever added.
 """

@@ -54,6 +54,7 @@ from evalharness.stores.encoding import (
 from evalharness.stores.histories import add_to_histories
 from evalharness.stores.jobs import StoredJobs
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
+from evalharness.stores.review_book import SqlReviews, remove_reviews
 from evalharness.stores.spending import Spending
 from evalharness.stores.sql_pages import SqlRunPages, add_parts, keep_lines
 from evalharness.stores.sqlite import Database
@@ -111,6 +112,10 @@ class SqlStore(SqlRunPages, Store):
     @property
     def jobs(self) -> StoredJobs:
         return StoredJobs(self._database, self._decoder, self._redactor)
+
+    @property
+    def reviews(self) -> SqlReviews:
+        return SqlReviews(self._database, self._decoder, self._redactor)
 
     def compact(self) -> None:
         self._remove_incomplete_regrades()
@@ -212,7 +217,7 @@ class SqlStore(SqlRunPages, Store):
         self.flush()
         bodies = (report_body(report, self._redactor), brief_body(report, self._redactor))
         cases = cases_body(report.cases, self._redactor)
-        finished_at = None if report.summary.trials.pending else self._now()
+        finished_at = self._now() if report.is_finished else None
         with self._database.transaction() as connection:
             if finished_at:
                 target = self._clean(report.metadata.variant)
@@ -224,8 +229,7 @@ class SqlStore(SqlRunPages, Store):
         return finished_at
 
     def progress(self, run_id: str) -> tuple[str, float]:
-        stopped, elapsed_s = self._of_run(statements.PROGRESS, run_id)
-        return stopped, elapsed_s
+        return self._of_run(statements.PROGRESS, run_id)
 
     def remove_run(self, run: Run) -> None:
         with self.claim(run), self._database.transaction() as connection:
@@ -235,6 +239,7 @@ class SqlStore(SqlRunPages, Store):
         if kept := self.baseline_of(run_id):
             hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
             raise UsageError(f"{name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
+        remove_reviews(connection, self._seq(run_id))
         for statement in (statements.REMOVE_TRIALS, *REMOVE_PAGES):
             connection.execute(statement, (self._seq(run_id),))
         connection.execute(statements.REMOVE_RUN, (run_id,))
@@ -336,6 +341,9 @@ class SqlStore(SqlRunPages, Store):
 
     def replace_unfinished(self, run_id: str, trial: Trial) -> None:
         self._queue(statements.REPLACE_UNFINISHED, run_id, trial)
+
+    def put_reviewed(self, run_id: str, trial: Trial) -> None:
+        self._queue(statements.REPLACE_REVIEWED, run_id, trial)
 
     def _queue(self, statement: str, run_id: str, trial: Trial) -> None:
         """The number of a run is remembered while it is written: its claim keeps others from removing it."""

@@ -110,6 +110,7 @@ REPLACE_UNFINISHED = (
     upsert("trials", _WRITTEN_COLUMNS, _TRIAL_KEY, taken_over(_WRITTEN_COLUMNS.split(", ")[3:]))
     + " WHERE trials.state IN ('error', 'awaiting')"
 )
+REPLACE_REVIEWED = upsert("trials", _WRITTEN_COLUMNS, _TRIAL_KEY, taken_over(_WRITTEN_COLUMNS.split(", ")[3:]))
 LAST_CHANGE = "SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = ?"
 STATES = "SELECT state, COUNT(*) FROM trials WHERE run_seq = ? GROUP BY state"
 JUDGED = (

@@ -30,7 +30,7 @@ from evalharness.domain.stored import (
     RunOutline,
     SuiteLine,
 )
-from evalharness.domain.trial import GRADED, Outcome, Trial
+from evalharness.domain.trial import GRADED, TRIAL_STATES, Outcome, Trial
 from evalharness.errors import Hint, StoreError, UnknownName, UsageError
 from evalharness.redaction import Redactor
 from evalharness.settings import Settings, now, timestamp
@@ -39,6 +39,7 @@ from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import past_run_from, variant_from
 from evalharness.stores.statements import TRIAL_COLUMNS
+from evalharness.testing.review_book import FakeReviews, ReviewRows
 from evalharness.testing.store_pages import FakeRunPages
 from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
 from evalharness.testing.stored_run import DECODER, StoredRun, run_outcome
@@ -58,6 +59,7 @@ class _Kept:
     verdicts: dict[str, tuple[str, str]] = field(default_factory=dict)
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
     jobs: dict[str, str] = field(default_factory=dict)
+    reviews: ReviewRows = field(default_factory=ReviewRows)
     claims: LocalClaims = field(default_factory=LocalClaims)
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_closed: bool = False
@@ -95,6 +97,15 @@ class FakeStore(FakeRunPages, Store):
     @property
     def jobs(self) -> FakeJobs:
         return FakeJobs(self._kept.jobs, self._kept.lock, self._clean)
+
+    @property
+    def reviews(self) -> FakeReviews:
+        kept = self._kept
+        return FakeReviews(kept.reviews, self._redactor, kept.lock, self._finished_name, lambda: list(kept.runs))
+
+    def _finished_name(self, run_id: str) -> str | None:
+        run = self._run(run_id)
+        return run.name if run.finished_at is not None else None
 
     def compact(self) -> None: ...
 
@@ -162,7 +173,7 @@ class FakeStore(FakeRunPages, Store):
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
     ) -> str | None:
         run, moment = self._run(run_id), self._now()
-        is_finished = not report.summary.trials.pending
+        is_finished = report.is_finished
         with self._kept.lock:
             if is_finished and run.finished_at is None:
                 for case, has_passed in judged:
@@ -193,6 +204,7 @@ class FakeStore(FakeRunPages, Store):
                 raise UsageError(f"{run.name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
             del self._kept.runs[self._run(run.id).id]
             self.jobs.remove(run.id)
+            self._kept.reviews.remove(run.id)
             used = {budget_id for left in self._kept.runs.values() for budget_id in (left.id, left.matrix_id)}
             for budget_id in set(self._kept.spent) - used:
                 del self._kept.spent[budget_id]
@@ -293,7 +305,7 @@ class FakeStore(FakeRunPages, Store):
     def replace_unfinished(self, run_id: str, trial: Trial) -> None:
         self._add_trial(run_id, trial, replaced=("error", "awaiting"))
 
-    def _add_trial(self, run_id: str, trial: Trial, replaced: tuple[str, ...]) -> None:
+    def _add_trial(self, run_id: str, trial: Trial, replaced: Sequence[str]) -> None:
         run, key = self._run(run_id), (trial.case_id, trial.index)
         row = dict(zip(_TRIAL_FIELDS, encoding.trial_row(0, trial, self._redactor), strict=True))
         with self._kept.lock:
@@ -301,6 +313,9 @@ class FakeStore(FakeRunPages, Store):
                 run.changed += 1
                 run.trials[key] = {**row, "change": run.changed}
                 run.cases = None
+
+    def put_reviewed(self, run_id: str, trial: Trial) -> None:
+        self._add_trial(run_id, trial, replaced=TRIAL_STATES)
 
     def flush(self) -> None: ...
 

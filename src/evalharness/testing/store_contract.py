@@ -21,6 +21,7 @@ from evalharness.testing.beside_runs_contract import (
     SuiteStoreContract,
     VerdictStoreContract,
 )
+from evalharness.testing.review_store_contract import ReviewStoreContract
 from evalharness.testing.run_pages_contract import RunPagesContract
 from evalharness.testing.run_store_contract import RunStoreContract
 from evalharness.testing.stored_records import OpenStore, added, make_run, make_trial, sample_report
@@ -37,6 +38,7 @@ class StoreContract(
     VerdictStoreContract,
     BudgetStoreContract,
     JobStoreContract,
+    ReviewStoreContract,
 ):
     """`build(folder, redactor)` makes the store under test."""
 

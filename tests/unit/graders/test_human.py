@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +9,12 @@ from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.contracts.grader import Grader
+from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Options
 from evalharness.domain.specification import GraderSpec
+from evalharness.formats.suite_files import load_file
+from evalharness.graders.human import HumanOptions
 
 MODEL = {
     "model": "some-judge",
@@ -132,6 +136,17 @@ def test_labels_mean_the_same_from_yaml_and_from_json(build: Callable[..., Grade
         ("human", {"rating_scale": {"type": "binary", "options": [YES, YES]}}, "one with the value true"),
         ("human", {"rating_scale": {"type": "ranking", "min_items": 4, "max_items": 3}}, "larger than max_items"),
         ("human", {"time_limit_minutes": 0}, "time_limit_minutes"),
+        ("human", {"mask": "["}, "is not a regular expression"),
+        ("human", {"show": "everything"}, "transcript"),
+        ("human", {"gold": "g.jsonl", "rating_scale": {"type": "ranking"}}, "cannot be ranked"),
+        ("human", {"rating_scale": {"type": "likert", "criteria": ["a", "a"]}}, "'a' is there twice"),
+        ("human", {"rating_scale": {"type": "likert", "criteria": [{"name": "a", "weight": 0}]}}, "weight above 0"),
+        ("human", {"rubric": "{special_instructions}"}, "`special_instructions` is not set"),
+        ("human", {"rubric": "err on the {conservative/generous} side"}, "`lean` is not set"),
+        ("human", {"rubric": "{task_descriptoin}"}, "did you mean {task_description}"),
+        ("human", {"rubric": "{criterion_1_name}"}, "the scale has no criteria"),
+        ("human", {"rubric": "{criterion_3_name}", "rating_scale": LIKERT}, "the scale has 2 criteria"),
+        ("human", {"rubric": "{criterion_1_issues}", "rating_scale": LIKERT}, "'It is accurate' has no issues"),
     ],
 )
 def test_wrong_options_are_refused(kind: str, options: Any, told: str) -> None:
@@ -167,3 +182,52 @@ def test_the_example_is_what_was_said_about_a_good_answer(
 )
 def test_a_grader_says_how_many_people_must_rate(build: Callable[..., Grader], written: Any, people: int) -> None:
     assert build(written).people == people
+
+
+TEMPLATE = """You are evaluating {task_description}.
+- Input provided: {input_summary}
+- Task requirements: {requirements}
+1. {criterion_1_name}: {criterion_1_description} Look for: {criterion_1_indicators}. Issues: {criterion_1_issues}.
+2. {criterion_2_name}
+- {special_instructions} If unsure, err on the side of {conservative/generous} ratings ({lean})."""
+CRITERIA = [
+    {"name": "accurate", "description": "Nothing is wrong.", "indicators": ["names", "dates"], "issues": "guesses"},
+    "complete",
+]
+
+
+def test_every_placeholder_of_the_template_is_filled() -> None:
+    options = options_of(
+        "human",
+        {
+            "rubric": TEMPLATE,
+            "expected": "Lima",
+            "must_not_include": "Cusco",
+            "rating_scale": {"type": "likert", "criteria": CRITERIA},
+            "special_instructions": "Ignore spelling.",
+            "lean": "conservative",
+        },
+    )
+    assert isinstance(options, HumanOptions)
+    case = Case(id="peru", name="capitals", description="a geography test", input="What is " + 100 * "very " + "long?")
+    assert options.filled_rubric(case) == (
+        "You are evaluating a geography test.\n"
+        f"- Input provided: What is {'very ' * 57}very…\n"
+        "- Task requirements: Lima; must not include: Cusco\n"
+        "1. accurate: Nothing is wrong. Look for: names; dates. Issues: guesses.\n"
+        "2. complete\n"
+        "- Ignore spelling. If unsure, err on the side of conservative ratings (conservative)."
+    )
+    assert not options.needs_expected
+    unnamed = HumanOptions(rubric="{task_description}: {requirements}")
+    assert unnamed.needs_expected
+    assert unnamed.filled_rubric(Case(id="peru", input="?", expected="Lima")) == "this task: Lima"
+
+
+def test_a_rubric_that_asks_for_requirements_needs_an_expected_answer(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    human = "{human: {rubric: 'Is it {requirements}?'}}"
+    cases = f"- {{id: a, input: x, graders: [{human}]}}\n  - {{id: b, input: x, expected: y, graders: [{human}]}}"
+    file.write_text(f"name: s\ntest_cases:\n  {cases}\n")
+    [problem] = load_file(file).problems
+    assert (problem.line, "has {requirements}, but the case has no `expected`" in str(problem)) == (3, True)

@@ -105,6 +105,10 @@ class CaseTally:
         return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
 
 
+RANKINGS = ("ranking", "ranked")
+"""Causes of grades that people give by putting answers in order."""
+
+
 @dataclass(slots=True)
 class Measured:
     """Everything counted in one pass over a run's trials."""
@@ -125,6 +129,8 @@ class Measured:
     """Decided trials of which a grade is outstanding because the spend cap was reached: nobody resumes them."""
     awaited: set[str] = field(default_factory=set)
     """The types of graders whose grades trials wait for."""
+    asks_people: bool = False
+    """Whether a grade or a ranking by people is outstanding, also where no trial waits for it."""
 
 
 def count_trials(
@@ -214,6 +220,10 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
     for grade in given:
         if grade.get("score") is not None:
             reported += grade.get("weight", 1.0)
+        if grade.get("cause") in RANKINGS:  # no verdict, whatever becomes of it
+            measured.asks_people |= grade["cause"] == "ranking"
+            measured.awaited |= {"human"} if state == "awaiting" and grade["cause"] == "ranking" else set()
+            continue
         lacks, required = _has_no_score(grade), grade.get("required", True)
         if lacks and (not required or grade["state"] == "pass"):
             what = (grade.get("grader", ""), None if grade.get("score") is None else 0.0)
@@ -227,6 +237,7 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
             if grade["state"] == "fail" and required:
                 tally.failed_kinds |= {grade.get("kind", "")}
         is_capped |= grade.get("cause") == "spend_cap"
+        measured.asks_people |= grade["state"] == "awaiting" and grade.get("type") == "human"
         if grade["state"] == state == "awaiting":
             said = said_within(grade.get("type", "code"), state, grade.get("evidence"))
             measured.awaited |= {type_ for type_, found in said if found == "awaiting"}

@@ -23,6 +23,7 @@ from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.grade import VERDICTS, Grade, kept_evidence
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.printed import PRINTED, Printed
+from evalharness.domain.review import RANKED_ONLY
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import FIGURES, Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import DECISIVE, TIME_LIMIT, Attempt, Cause, TrialState
@@ -354,7 +355,8 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     if not grader.only_reads and result.evidence is not None:
         result = result.unchecked({**vars(result), "evidence": kept_evidence(result.evidence)})
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
-    return result.unchecked({**vars(result), **about, "required": spec.required, "weight": spec.weight})
+    counts = {"required": False, "weight": 0.0} if grader.never_required else vars(spec)
+    return result.unchecked({**vars(result), **about, "required": counts["required"], "weight": counts["weight"]})
 
 
 _ONLY_OUTPUT = {"output"}
@@ -429,6 +431,8 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Caus
         return "passed", score, "", ""
     if not deciding[0].required:
         due = [grade for grade in deciding if grade.state == "awaiting"]
+        if all(grade.cause == "ranked" for grade in deciding):
+            return "skipped", None, RANKED_ONLY, ""
         said = "; ".join(map(_said, due or deciding))
         if due:
             return "awaiting", score, said, _cause(due)
@@ -441,7 +445,7 @@ def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Caus
 
 
 def _cause(decisive: Iterable[Grade]) -> Cause:
-    return next((grade.cause for grade in decisive if grade.cause), "")
+    return "spend_cap" if any(grade.cause == "spend_cap" for grade in decisive) else ""
 
 
 def decisive_grades(grades: Sequence[Grade]) -> list[Grade]:

@@ -318,6 +318,8 @@ def _of_checks(checks: Sequence[str]) -> tuple[Finding, ...]:
 
 def _of_file(report: Report) -> Iterator[Finding]:
     yield from map(finding, _FILE)
+    if report.reviews is not None:
+        yield finding("believed.reviews")
     if report.gate:
         yield finding("believed.gate")
 

@@ -18,7 +18,7 @@ from evalharness.formats.native.prompts import check_prompted
 from evalharness.formats.native.suite_fields import own_defaults, part_defaults, read_suite
 from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval
 from evalharness.formats.native.written_graders import GraderReader
-from evalharness.formats.parts import kind_of, needs_reference
+from evalharness.formats.parts import CaseNeeds, kind_of, needs_of
 from evalharness.formats.problems import Findings
 from evalharness.syntax.source import Source
 
@@ -100,7 +100,7 @@ class Assembly:
         self.suite: Suite | None = None
         self.place: FieldPath = ()
         self.cases: list[Case] = []
-        self._comparing: dict[int, tuple[GraderSpec, bool]] = {}
+        self._comparing: dict[int, tuple[GraderSpec, CaseNeeds]] = {}
         """By identity, whether a grader needs a reference: most cases share those of the suite."""
         self.secrets: dict[str, None] = {}
         self.infrastructure_errors: dict[str, None] = {}
@@ -135,15 +135,20 @@ class Assembly:
 
     def _check_reference(self, written: WrittenEval, case: Case) -> None:
         """The suite's own graders count as well: a case may leave it to them."""
-        if self.suite is None or case.reference is not None:
+        if self.suite is None or (case.reference is not None and case.expected is not None):
             return
-        for spec in filter(self._needs_reference, self.suite.graders_for(case)):
-            message = f"there is nothing for '{spec.kind}' to compare the answer with: add `reference`"
-            written.findings.add(written.place, message)
+        for spec in self.suite.graders_for(case):
+            needs = self._needs_of(spec)
+            if needs.reference and case.reference is None:
+                message = f"there is nothing for '{spec.kind}' to compare the answer with: add `reference`"
+                written.findings.add(written.place, message)
+            if needs.expected and case.expected is None:
+                message = f"the rubric of '{spec.label}' has {{requirements}}, but the case has no `expected`"
+                written.findings.add(written.place, message)
 
-    def _needs_reference(self, spec: GraderSpec) -> bool:
+    def _needs_of(self, spec: GraderSpec) -> CaseNeeds:
         if id(spec) not in self._comparing:
-            self._comparing[id(spec)] = spec, needs_reference(spec)  # held, so that no other gets its identity
+            self._comparing[id(spec)] = spec, needs_of(spec)  # held, so that no other gets its identity
         return self._comparing[id(spec)][1]
 
     def finish(self) -> tuple[Suite | None, Findings]:

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.domain.options import Number
+from evalharness.domain.rating import Range, ascending
 from evalharness.domain.record import Record
-from evalharness.graders.human import Range, ascending
 from evalharness.values.text import head
 
 LONGEST_NAME = 120

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.domain.options import Share
+from evalharness.domain.rating import Range, ascending
 from evalharness.domain.record import Record
-from evalharness.graders.human import Range, ascending
 from evalharness.graders.judges.criteria import Criterion, criterion_key
 from evalharness.graders.judges.reply_form import Form, Lines, NumberField, OneOf, Slot, Words, YesOrNo
 from evalharness.stats.means import weighted_mean

@@ -28,7 +28,8 @@ _ASK_THE_TARGET = ("rerun", "resume")
 
 
 class NextStep(NamedTuple):
-    """`label` is look, rerun, resume, regrade or grade; or note, with a sentence instead of a command."""
+    """`label` is look, rerun, resume, regrade, grade (by a judge), rate (by people) or decide; or note, with a sentence
+    instead of a command."""
 
     label: str
     command: str
@@ -67,14 +68,18 @@ class _Steps:
         if cap:  # then grades are outstanding
             yield self._regrade(cap) if run.regrade_of else self._resume(cap)
             return
-        yield from self._look()
+        if not ("human" in report.awaited and not report.failures):
+            yield from self._look()
         yield from self._repair()
 
     def _repair(self) -> Iterator[NextStep]:
         """What helps, once the cause of the first failure is known and fixed."""
         report, run = self._report, self._run
+        if "human" in report.awaited:
+            yield self._rate(report)
         if "model" in report.awaited:
             yield self._regrade("", label="grade")
+        if report.awaited:
             return
         erred = self._broken()
         if erred is not None:
@@ -114,6 +119,19 @@ class _Steps:
         judged_by = f" --judge-model {shlex.quote(judge)}" if judge else ""
         name = shlex.quote(run.regraded_run or run.name)
         return NextStep(label, f"{self._command} regrade {name}{judged_by}{cap}{self._named}")
+
+    def _rate(self, report: Report) -> NextStep:
+        """Where the suite wants people to rate; an API has no command."""
+        reviews, name = report.reviews, shlex.quote(self._run.name)
+        if reviews is None:  # an earlier version did not keep what people were to go by
+            return self._regrade("")
+        if reviews.disputed and not reviews.pending:
+            return NextStep("decide", f"{self._command} grade {name} --reviewer NAME --disputed{self._named}")
+        if reviews.interface == "web":
+            return NextStep("rate", f"{self._command} reviewers invite NAME{self._named}")
+        if reviews.interface == "api":
+            return NextStep("note", "reviewers lease and submit items at /api/eval/reviews")
+        return NextStep("rate", f"{self._command} grade {name} --reviewer NAME{self._named}")
 
     def _rerun(self, *, only_failed: bool) -> NextStep:
         """The words that name what was run, and what it needs to be run again."""

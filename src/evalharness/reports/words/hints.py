@@ -48,6 +48,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "finished trials are kept; fix the target and run the suite again (a run cannot be resumed with a changed "
             "target), then remove this run: eval-harness runs rm {run}"
         ),
+        "hint.invite_again": lambda name: f"invite them again: eval-harness reviewers invite {shlex.quote(name)}",
         "hint.remove_baseline": lambda name, suite: f"remove the baseline first: {removal_command(name, suite)}",
         "hint.other_store": lambda first: _or(first, "name another store with --store"),
         "hint.other_evals_store": lambda first: _or(first, "name another store with --evals-store"),

@@ -176,6 +176,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "score.missing": _without_score("no score"),
         "score.zero": _without_score("scored 0"),
         "grades.capped": _grades_capped,
+        "reviews.no_gold": "the gold answers of {grader} were left out: {why}",
         "model.field_left_out": "{model} does not accept {field}, so it was left out",
         "spending.spent": spent_of,
         "spending.unpriced": lambda answers: f"{count(answers, 'answer')} without a known cost, not counted by the cap",

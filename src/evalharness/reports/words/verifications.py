@@ -26,6 +26,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "believed.run": "which run it is and when it was made (names, variant, regrade_of, timestamp)",
         "believed.duration": "how long the whole run took",
+        "believed.reviews": "what people said about the answers, and the figures of their agreement",
         "believed.gate": "what the gate asks for (its checks, their limits, required cases)",
         "believed.checks": lambda checks: f"what the gate found for {', '.join(checks)}",
         "believed.cases": "the cases themselves",

@@ -1,0 +1,49 @@
+"""What the review queue tells people: a leased item with how far they are, an invitation, the owner's view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalharness.domain.review import Assignment, Remark, ReviewedItem, Reviewer
+from evalharness.domain.run_reviews import RunReviews
+from evalharness.domain.seen_item import SeenItem
+
+
+@dataclass(frozen=True, slots=True)
+class LeasedItem:
+    """`done` and `left` count this reviewer's items; `left` includes this one."""
+
+    item: SeenItem
+    done: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """`token` is known now and never again: the store keeps its digest."""
+
+    reviewer: Reviewer
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewOverview:
+    """For the owner: the reviews of one run, with the items that match what was asked for."""
+
+    run_id: str
+    run_name: str
+    suite_name: str
+    figures: RunReviews
+    items: tuple[ReviewedItem, ...]
+    leases: tuple[Assignment, ...]
+    """Those that are going on."""
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedReviews:
+    """How many reviews were added, how many of them count, and how many were there already."""
+
+    added: int
+    counted: int
+    known: int

@@ -1,0 +1,1 @@
+"""What people are asked, who is asked when, and what their ratings come to."""

@@ -1,0 +1,1 @@
+"""Reviews as files: rows of our own, and the layouts of other tools."""

@@ -1,0 +1,230 @@
+"""Ask people: the review items of a run, from its outstanding grades, and what they said put into its trials.
+
+Both can be done again and again: an item is found by what it asks, so nothing is asked twice, and a regrade finds what
+people said about the same answers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from secrets import token_hex
+
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
+from evalharness.domain.finding import Finding, finding
+from evalharness.domain.grade import Grade
+from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLink, ReviewTask
+from evalharness.domain.run import Run
+from evalharness.domain.run_reviews import RunReviews
+from evalharness.domain.trial import Trial
+from evalharness.engine.reviewing.review_decision import reviewed_grade
+from evalharness.engine.reviewing.review_figures import review_figures
+from evalharness.engine.reviewing.review_items import (
+    Candidate,
+    Outstanding,
+    gold_item,
+    items_of,
+    outstanding,
+    ranking_items,
+)
+from evalharness.engine.reviewing.reviewed_trial import Place, reviewed_trial
+from evalharness.errors import UnknownName, UsageError
+from evalharness.graders.gold_answers import read_gold
+
+ITEM_ID_BYTES = 8
+NEWEST_RUNS = 20
+AT_ONCE = 200
+"""How many items one transaction adds: others are waiting for theirs."""
+
+
+def new_id() -> str:
+    return token_hex(ITEM_ID_BYTES)
+
+
+def queue_reviews(context: Context, run: Run) -> list[Finding]:
+    """Whatever people have to rate of a run that has come to a stop. Returns what a reader of the run must know."""
+    store = context.store
+    root_id = root_of(run, store)
+    notes: dict[str, Finding] = {}
+    batch: list[tuple[ReviewItem, list[ReviewLink]]] = []
+    golden: dict[str, tuple[str, ReviewTask]] = {}
+    rankings: dict[str, list[tuple[Outstanding, Trial]]] = defaultdict(list)
+    for trial in store.trials(run.id):
+        found = list(outstanding(trial))
+        for each in found:
+            if each.task.scale.type == "ranking":
+                rankings[trial.case_id].append((each, trial))
+            elif each.task.gold:
+                golden.setdefault(each.grader, (each.grader, each.task))
+        if found:
+            batch += ((item, [link]) for item, link in items_of(run, [trial], root_id, new_id))
+        if len(batch) >= AT_ONCE:
+            _add(store, batch)
+            batch = []
+    for case_id, wanted in rankings.items():
+        batch += _ranking_items(store, run, case_id, wanted)
+    for grader, task in golden.values():
+        try:
+            batch += _gold_items(run, grader, task)
+        except UsageError as error:
+            notes[grader] = finding("reviews.no_gold", "warning", grader=grader, why=error.message)
+    _add(store, batch)
+    return list(notes.values())
+
+
+def root_of(run: Run, store: Store) -> str:
+    """The id of the run whose answers these are."""
+    root = run
+    while root.regrade_of:
+        try:
+            root = store.find_run(root.regrade_of)
+        except UnknownName:  # it was removed
+            return root.regrade_of
+    return root.id
+
+
+def _add(store: Store, batch: list[tuple[ReviewItem, list[ReviewLink]]]) -> None:
+    if batch:
+        with store.reviews.book() as book:
+            for item, links in batch:
+                book.add_item(item, links)
+
+
+def _gold_items(run: Run, grader: str, task: ReviewTask) -> Iterator[tuple[ReviewItem, list[ReviewLink]]]:
+    """Their rubric is that of the first case: who rates them must not see a difference."""
+    for gold in read_gold(Path(run.root), task.gold, task.scale):
+        item = gold_item(run, grader, task, gold.input, gold.output, gold.rating, new_id)
+        yield item, [ReviewLink(item.id, run.id, "", 0, is_applied=True)]
+
+
+# Rankings
+
+
+def _ranking_items(
+    store: Store, run: Run, case_id: str, wanted: Iterable[tuple[Outstanding, Trial]]
+) -> Iterator[tuple[ReviewItem, list[ReviewLink]]]:
+    by_grader: dict[Place, Outstanding] = {}
+    indexes: dict[int, None] = {}
+    for found, trial in wanted:
+        by_grader.setdefault(found.place, found)
+        indexes.setdefault(trial.index)
+    for found in by_grader.values():
+        for candidates in _candidates(store, run, case_id, found, list(indexes)):
+            yield from ranking_items(run, case_id, found, candidates, new_id)
+
+
+def _candidates(
+    store: Store, run: Run, case_id: str, found: Outstanding, indexes: list[int]
+) -> Iterator[list[Candidate]]:
+    """Each list is put in order by itself. Variants wait until the last of them has been run."""
+    over, matrix = found.task.scale.over, store.matrix(run.matrix_id)
+    if over == "variants" or (over is None and len(matrix) > 1):
+        if all(_is_done(store, each, case_id) for each in matrix):
+            yield from _side_by_side(store, [(each, each.variant or each.name) for each in matrix], case_id, indexes)
+    elif over == "trials" or (over is None and run.lock.trials > 1):
+        answered = filter(_answers, store.trials(run.id, case_id))
+        yield [Candidate(run, trial, f"trial {trial.index + 1}") for trial in answered]
+    else:
+        lock = run.lock.cases[case_id].case
+        newest = [each for each in store.newest_runs(run.suite.name, NEWEST_RUNS) if not each.regrade_of]
+        same = [each for each in newest if each.lock.cases.get(case_id) and each.lock.cases[case_id].case == lock]
+        others = [each for each in same if each.id != run.id][: found.task.scale.max_items - 1]
+        yield from _side_by_side(store, [(each, each.name) for each in (run, *others)], case_id, indexes)
+
+
+def _side_by_side(
+    store: Store, runs: list[tuple[Run, str]], case_id: str, indexes: list[int]
+) -> Iterator[list[Candidate]]:
+    trials = [(run, name, {trial.index: trial for trial in store.trials(run.id, case_id)}) for run, name in runs]
+    for index in indexes:
+        yield [
+            Candidate(run, by_index[index], name)
+            for run, name, by_index in trials
+            if index in by_index and _answers(by_index[index])
+        ]
+
+
+def _is_done(store: Store, run: Run, case_id: str) -> bool:
+    return case_id not in run.lock.cases or sum(1 for _ in store.trials(run.id, case_id)) == run.lock.trials
+
+
+def _answers(trial: Trial) -> bool:
+    return trial.last.transcript is not None and bool(trial.grades)
+
+
+# What people said, put into trials
+
+
+def apply_reviews(store: Store, run: Run) -> None:
+    """For whoever has claimed the run."""
+    links: dict[tuple[str, int], list[ReviewLink]] = defaultdict(list)
+    for link in store.reviews.unapplied_links(run.id):
+        links[link.case_id, link.trial_index].append(link)
+    if not links:
+        return
+    with store.reviews.book() as book:
+        ids = {link.item_id for waiting in links.values() for link in waiting}
+        said = {item_id: (book.item(item_id), book.reviews(item_id)) for item_id in ids}
+    cases = {case.id: case for case in run.suite.cases}
+    needless: list[tuple[str, int]] = []
+    for (case_id, index), waiting in links.items():
+        trial = next((each for each in store.trials(run.id, case_id) if each.index == index), None)
+        grades = dict(_grades(said, trial, waiting)) if trial is not None and case_id in cases else {}
+        if trial is not None and grades:
+            changed = reviewed_trial(trial, run, cases[case_id], grades)
+            store.put_reviewed(run.id, changed)
+            if changed.state == "failed" and any(grade.state == "awaiting" for grade in changed.grades):
+                needless.append((case_id, index))
+    store.flush()
+    _close(store, run, needless)
+    with store.reviews.book() as book:
+        for link in (link for waiting in links.values() for link in waiting):
+            if book.reviews(link.item_id) == said[link.item_id][1]:  # else it is done again
+                book.mark_links([link], is_applied=True)
+
+
+def _grades(
+    said: dict[str, tuple[ReviewItem, tuple[Review, ...]]], trial: Trial, waiting: Iterable[ReviewLink]
+) -> Iterator[tuple[Place, Grade]]:
+    """A ranking is no verdict: it changes a trial that has nothing else."""
+    for link in waiting:
+        item, reviews = said[link.item_id]
+        if reviews and (not item.is_ranking or trial.state in ("awaiting", "skipped")):
+            yield link.path, reviewed_grade(item.task, reviews)
+
+
+def _close(store: Store, run: Run, trials: list[tuple[str, int]]) -> None:
+    """A trial that failed by what one person had to say needs no others any more."""
+    if not trials:
+        return
+    reviewed = [each for each in store.reviews.items(run.id) if each.item.role == "rate" and each.item.stage == "open"]
+    with store.reviews.book() as book:
+        for item, _, links in reviewed:
+            if all((link.case_id, link.trial_index) in trials for link in links):
+                book.set_stage(item.id, "closed", item.wanted)
+
+
+# Figures
+
+
+def run_reviews(store: Store, run: Run) -> RunReviews | None:
+    """What people were asked about a run, and what they said; None where nobody was asked."""
+    reviewed = store.reviews.items(run.id)
+    return review_figures(reviewed, _stale(store, run, reviewed)) if reviewed else None
+
+
+def _stale(store: Store, run: Run, reviewed: Iterable[ReviewedItem]) -> int:
+    """Reviews of the run that this one grades again, of answers that this one asks about in another way."""
+    if not run.regrade_of:
+        return 0
+    carried = {each.item.id for each in reviewed}
+    asked = {(link.case_id, link.trial_index) for each in reviewed for link in each.links if not each.item.is_gold}
+    return sum(
+        sum(review.kind == "rated" for review in each.reviews)
+        for each in store.reviews.items(root_of(run, store))
+        if each.item.id not in carried
+        and any((link.case_id, link.trial_index) in asked for link in each.links)
+        and not each.item.is_gold
+    )
