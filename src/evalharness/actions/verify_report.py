@@ -120,13 +120,16 @@ def _verify_document(path: Path, document: Any) -> list[Verified]:
 def _verify_run(context: Context, reference: str) -> Verified:
     """The kept report against the rows of the store, and the rows against what happened in their trials.
 
-    A run that never came to a stop has no report: then what `show` would tell is computed twice.
+    A run that never came to a stop has no report, and that of a run that waits for people is not the last: then what
+    `show` would tell is computed twice.
     """
     store = context.store
     run = find_run(reference, store)
     recomputed = with_report(context, run).report
     assert recomputed is not None, "just made"
     kept = store.outline(run.id).report or recomputed
+    if kept.reviews is not None and run.finished_at is None:
+        kept = recomputed  # people have rated since, and the report is made again when the last of them has
     baselines = _baselines_of(kept, run, store)
     unusable = list(_unfinished(baselines, run))
     compared = None if unusable or not baselines else _compared_again(kept, run, baselines, store)
