@@ -6,7 +6,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_hex
 
-from evalharness.contracts.store import ReviewBook
+from evalharness.contracts.review_store import ReviewBook
 from evalharness.domain.review import Reviewer
 from evalharness.errors import Hint, UnknownName, UsageError
 

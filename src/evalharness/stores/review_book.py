@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import Any
 
-from evalharness.contracts.store import ReviewBook, ReviewStore
+from evalharness.contracts.review_store import ReviewBook, ReviewStore
 from evalharness.domain.review import (
     Assignment,
     OpenItem,

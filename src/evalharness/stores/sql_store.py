@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from copy import copy
-from dataclasses import replace
 from datetime import datetime
 from itertools import count, groupby
 from operator import itemgetter
@@ -22,8 +21,6 @@ from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
-    Baseline,
-    BaselineRun,
     PastRun,
     RegisteredSuite,
     RunEnd,
@@ -56,6 +53,7 @@ from evalharness.stores.jobs import StoredJobs
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
 from evalharness.stores.review_book import SqlReviews, remove_reviews
 from evalharness.stores.spending import Spending
+from evalharness.stores.sql_baselines import SqlBaselines
 from evalharness.stores.sql_pages import SqlRunPages, add_parts, keep_lines
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
@@ -66,7 +64,7 @@ _PAGE_OF_OUTLINES = 20
 _PAGE = 500
 
 
-class SqlStore(SqlRunPages, Store):
+class SqlStore(SqlRunPages, SqlBaselines, Store):
     """Views (`redacting`) share everything but the redactor."""
 
     def __init__(
@@ -394,63 +392,6 @@ class SqlStore(SqlRunPages, Store):
             if len(rows) < size:
                 return
             last = rows[-1][:2]
-
-    # Baselines
-
-    def set_baseline(self, run_id: str, name: str, added: Sequence[str] = ()) -> Baseline:
-        wanted = self._clean(name)
-        with self._database.transaction() as connection:
-            connection.execute(statements.FREE_BASELINE, (wanted, run_id))
-            if not connection.execute(statements.ADD_BASELINE, (wanted, self._now(), run_id)).rowcount:
-                raise UnknownName("run", run_id, [])
-            found = next(known for known in self.baselines() if (known.run_id, known.name) == (run_id, wanted))
-            connection.execute(statements.REMOVE_ADDED_RUNS, (found.suite_name, wanted))
-            for more in added:
-                self._add_run(connection, found, more)
-            return self._again(found)
-
-    def add_to_baseline(self, suite_name: str, name: str, run_id: str) -> Baseline:
-        with self._database.transaction() as connection:
-            found = self.baseline(suite_name, name)
-            if found is None:
-                raise UnknownName("baseline", name, [known.name for known in self.baselines(suite_name)])
-            self._add_run(connection, found, run_id)
-            return self._again(found)
-
-    def _add_run(self, connection: Connection, baseline: Baseline, run_id: str) -> None:
-        if run_id in self._again(baseline).run_ids:
-            return
-        values = (baseline.name, run_id, baseline.suite_name)
-        if not connection.execute(statements.ADD_BASELINE_RUN, values).rowcount:
-            raise UnknownName(f"run of {baseline.suite_name}", run_id, [])
-
-    def _again(self, baseline: Baseline) -> Baseline:
-        """As it is now."""
-        found = self.baseline(baseline.suite_name, baseline.name)
-        assert found is not None, "asked for within the transaction that found it"
-        return found
-
-    def baselines(self, suite_name: str | None = None) -> list[Baseline]:
-        wanted = None if suite_name is None else self._clean(suite_name)
-        added: dict[tuple[str, str], list[BaselineRun]] = {}
-        for suite, name, *run in self._database.read(statements.ADDED_RUNS):
-            added.setdefault((suite, name), []).append(BaselineRun(*run))
-        found = [Baseline(*row) for row in self._database.read(statements.BASELINES)]
-        whole = [replace(each, added=tuple(added.get((each.suite_name, each.name), ()))) for each in found]
-        return [baseline for baseline in whole if wanted in (None, baseline.suite_name)]
-
-    def baseline(self, suite_name: str, name: str) -> Baseline | None:
-        wanted = self._clean(name)
-        return next((known for known in self.baselines(suite_name) if known.name == wanted), None)
-
-    def baseline_of(self, run_id: str) -> Baseline | None:
-        return next((known for known in self.baselines() if run_id in known.run_ids), None)
-
-    def remove_baseline(self, suite_name: str, name: str) -> bool:
-        with self._database.transaction() as connection:
-            names = (self._clean(suite_name), self._clean(name))
-            connection.execute(statements.REMOVE_ADDED_RUNS, names)
-            return connection.execute(statements.REMOVE_BASELINE, names).rowcount == 1
 
     # Suites, and what budgets have paid
 

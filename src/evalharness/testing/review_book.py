@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from evalharness.contracts.store import MEMORY, ReviewBook, ReviewStore
+from evalharness.contracts.review_store import ReviewBook, ReviewStore
+from evalharness.contracts.store import MEMORY
 from evalharness.domain.review import (
     REVIEWED,
     Assignment,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic_core import to_json
 
-from evalharness.contracts.store import ReviewBook
+from evalharness.contracts.review_store import ReviewBook
 from evalharness.domain.rating import Rating, Tiers
 from evalharness.domain.review import (
     REVIEWED,
