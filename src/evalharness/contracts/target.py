@@ -72,6 +72,10 @@ class Target(ABC):
     is_metered: ClassVar[bool] = False
     """Whether `Services.models` charges all its spending call by call; otherwise the cost in its answer is charged."""
 
+    records_calls: bool = False
+    """Whether a recording has its calls one by one: then a replay executes it, and answers them. Otherwise a recording
+    has its whole answers, and a replay does not execute it."""
+
     options: Any
     spec: TargetSpec
     services: Services

@@ -12,6 +12,7 @@ from typing import Any, TypedDict, get_args
 from pydantic import Field, ValidationError
 
 from evalharness.domain.case import Case
+from evalharness.domain.exchange import Mode
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.invalid_values import explain
@@ -104,6 +105,12 @@ class RunOptions(Record):
     """Whether verdicts that a judge gave before are used again."""
     run_name: str = ""
     """What the run is called; empty for a name that the store makes up."""
+    mode: Mode = "live"
+    """Whether calls are recorded or replayed."""
+    recordings: str = ""
+    """Where `replay` and `auto` look: a run or a folder; empty for the newest recorded run of the suite."""
+    recording_secret: str = Field(default="", repr=False)
+    """What the words are made from that judges must echo; hex, the same in the recording and in its replays."""
     origin: Origin = Origin()
 
     @property
@@ -194,8 +201,13 @@ class Run(Record):
 
     @property
     def has_fresh_trials(self) -> bool:
-        """Whether its target was asked; a regrade and the grading of stored artifacts look at old answers again."""
-        return not self.regrade_of and self.target.kind != "artifact"
+        """Whether its target was asked; a regrade, a replay and the grading of stored artifacts look at old answers."""
+        return not self.regrade_of and self.target.kind != "artifact" and not self.is_replayed
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether its replies come from a recording, all of them or those that there were."""
+        return self.options.mode in ("replay", "auto")
 
     def target_of(self, case: Case) -> TargetSpec:
         """Who answers a case: its own target, which may be one of those that the suite names, or the run's."""

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 
+from evalharness.contracts.exchange import TRIES
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.endpoints import NOTHING, Endpoint, is_loopback
 from evalharness.llms.faults import ProviderFault, fault_of_status, head_of_reply, status_in_body, without
@@ -130,6 +131,9 @@ class Posting:
             if call.attempts and call.fault is None:
                 raise
             raise cancelled from call.unavailable(call.fault or pace.shut_by or NO_TURN, self._clock.now())
+        finally:
+            if (tries := TRIES.get()) is not None:
+                tries.count += call.attempts
 
     async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
         def gives_up_at() -> float:

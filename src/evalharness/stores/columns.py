@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
+from evalharness.domain.exchange import ExchangeKind, Replayed
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.trial import TRIAL_STATES, Cause
 from evalharness.errors import Hint, StoreError
@@ -63,6 +64,14 @@ def _are_judgings(text: str) -> bool:
 def _is_json(text: str) -> bool:
     try:
         from_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _says_what_was_replayed(text: str) -> bool:
+    try:
+        Replayed.model_validate_json(text)
     except ValueError:
         return False
     return True
@@ -120,6 +129,13 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "key": _NAME,
         "verdict": _Column(frozenset({str}), _is_json),
         "tokens": _COUNT,
+        "replayed": _Column(frozenset({str}), _says_what_was_replayed).or_none,
+        "attempt": _COUNT,
+        "node": _NAME,
+        "kind": _Column(frozenset({str}), get_args(ExchangeKind).__contains__),
+        "digest": _NAME,
+        "occurrence": _COUNT,
+        "position": _COUNT,
     }
 )
 """By the name that a statement gives them; what a statement computes has none."""

@@ -112,6 +112,29 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "FROM case_history_of_all_targets",
         "DROP TABLE case_history_of_all_targets",
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN mode TEXT NOT NULL DEFAULT 'live'",
+        "ALTER TABLE trials ADD COLUMN replayed TEXT",
+        """CREATE TABLE exchanges (
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            case_id TEXT NOT NULL,
+            idx INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            node TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            occurrence INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (run_seq, case_id, idx, attempt, node, kind, digest, occurrence)
+        )""",
+        """CREATE TABLE exchange_parts (
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            digest TEXT NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (run_seq, digest)
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -120,4 +143,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
 the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
 `trials.cause` is NULL in rows of earlier versions: there the reason says it.
+`exchanges` has the calls of recorded trials, written together with them; long parts of requests (messages, tools) are
+in `exchange_parts` once per run, by digest. `trials.replayed` says what the replay of a trial found.
 """

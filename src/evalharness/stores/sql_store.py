@@ -17,6 +17,7 @@ from typing import Any
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
+from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
@@ -49,8 +50,10 @@ from evalharness.stores.encoding import (
     suite_body,
     trial_row,
 )
+from evalharness.stores.exchanges import StoredExchanges, exchange_rows
 from evalharness.stores.histories import add_to_histories
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
+from evalharness.stores.spending import Spending
 from evalharness.stores.sqlite import Database
 from evalharness.stores.writing import GroupWriter
 
@@ -80,9 +83,10 @@ class SqlStore(Store):
         self._clock = clock
         self._database = Database(place, timeout_s, lazily=lazily)
         self._decoder = Decoder(place)
+        self._exchanges = StoredExchanges(self._database, place)
         self._local_claims = LocalClaims()
         self._trials = GroupWriter(self._commit_trials)
-        self._budgets = GroupWriter(self._commit_spent)
+        self._spending = Spending(self._database)
         self._verdicts = Verdicts(self._database, self._now)
         self._seqs_of_writers: dict[str, int] = {}
 
@@ -109,7 +113,7 @@ class SqlStore(Store):
 
     def close(self) -> None:
         with ExitStack() as closing:
-            for part in (self._database, self._budgets, self._verdicts, self._trials):
+            for part in (self._database, self._spending, self._verdicts, self._trials):
                 closing.callback(part.close)
 
     def _clean(self, text: str) -> str:
@@ -167,7 +171,8 @@ class SqlStore(Store):
             matrix_id = added[0].id if added else run_id
             named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
             about = (named.created_at, named.planned_trials, named.regrade_of, run_body(named, self._redactor))
-            connection.execute(statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about))
+            placed = (self._clean(named.suite.name), named.options.mode)
+            connection.execute(statements.ADD_RUN, (run_id, name, matrix_id, *placed, *about))
             added.append(named)
         return added
 
@@ -218,7 +223,8 @@ class SqlStore(Store):
         if kept := self.baseline_of(run_id):
             hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
             raise UsageError(f"{name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
-        connection.execute(statements.REMOVE_TRIALS, (self._seq(run_id),))
+        for statement in statements.REMOVE_ROWS_OF_RUN:
+            connection.execute(statement, (self._seq(run_id),))
         connection.execute(statements.REMOVE_RUN, (run_id,))
         connection.execute(statements.REMOVE_UNUSED_BUDGETS)
         self._seqs_of_writers.pop(run_id, None)  # the next run may get this number
@@ -341,11 +347,20 @@ class SqlStore(Store):
     def _commit_trials(self, group: Sequence[tuple[str, int, Trial, Redactor]]) -> None:
         """On the writing thread: trials of any run, each with the redactor of whoever put it."""
         rows = [(statement, trial_row(seq, trial, redactor)) for statement, seq, trial, redactor in group]
+        recorded = exchange_rows(group)
         with self._database.transaction() as connection:
             for statement, stretch in groupby(rows, key=itemgetter(0)):
                 connection.executemany(statement, (row for _, row in stretch))
             for seq in {seq for _, seq, _, _ in group}:
                 connection.execute(statements.DROP_CASES, (seq,))
+            for statement, recorded_rows in recorded.items():
+                connection.executemany(statement, recorded_rows)
+
+    def exchanges(self, run_id: str, case_id: str, index: int) -> list[Exchange]:
+        return self._exchanges.of_trial(self._seq(run_id), case_id, index)
+
+    def recorded_runs(self, suite_name: str) -> list[tuple[str, str]]:
+        return self._exchanges.runs(self._clean(suite_name))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         seq, name = self._of_run(statements.FIND_SEQ, run_id)
@@ -477,16 +492,7 @@ class SqlStore(Store):
     # What budgets have paid
 
     def record_spent(self, budget_id: str, cost_usd: float, tokens: int) -> None:
-        self._budgets.put((budget_id, cost_usd, tokens))
+        self._spending.record(budget_id, cost_usd, tokens)
 
     def spent(self, budget_id: str) -> tuple[float, int]:
-        self._budgets.flush()
-        for cost_usd, tokens in self._database.read(statements.SPENT, (budget_id,)):
-            return cost_usd, tokens
-        return 0.0, 0
-
-    def _commit_spent(self, group: Sequence[tuple[str, float, int]]) -> None:
-        """Of several sums of one budget the last counts."""
-        sums = {budget_id: (budget_id, cost_usd, tokens) for budget_id, cost_usd, tokens in group}
-        with self._database.transaction() as connection:
-            connection.executemany(statements.RECORD_SPENT, list(sums.values()))
+        return self._spending.of(budget_id)

@@ -18,6 +18,7 @@ from pydantic_core import from_json, to_json
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
+from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
@@ -41,6 +42,7 @@ from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
+from evalharness.stores.exchanges import decoded, exchange_row
 from evalharness.stores.statements import OUTLINE_COLUMNS, TRIAL_COLUMNS
 from evalharness.values.json_value import Json
 
@@ -64,7 +66,15 @@ class _StoredRun:
     cases: bytes | None = None
     stopped: str = ""
     elapsed_s: float = 0.0
+    mode: str = "live"
     trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+    exchanges: dict[tuple[str, int], dict[Any, Any]] = field(default_factory=lambda: defaultdict(dict))
+    parts: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def is_fresh(self) -> bool:
+        """A regrade and a replay look at old answers again."""
+        return not self.regrade_of and self.mode in ("live", "record")
 
     def whole(self) -> Run:
         about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at, self.planned)
@@ -164,7 +174,8 @@ class FakeStore(Store):
                 matrix_id = added[0].id if added else run_id
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
-                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, encoding.run_body(named, self._redactor))
+                body = encoding.run_body(named, self._redactor)
+                stored[run_id] = _StoredRun(run_id, name, matrix_id, *about, body, mode=run.options.mode)
                 added.append(named)
             self._kept.runs.update(stored)
             self.register_suites(suites)
@@ -266,7 +277,7 @@ class FakeStore(Store):
 
     def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
         for run in self._newest_first(suite_name):
-            if run.created_at >= since and not run.regrade_of:
+            if run.created_at >= since and run.is_fresh:
                 yield run.outline()
 
     def gate_of(self, run_id: str) -> Gate | None:
@@ -283,13 +294,17 @@ class FakeStore(Store):
         ids = list(self._kept.runs)
         earlier = ids[: ids.index(before)] if before in ids else ids
         for run in self._newest_first(suite_name):
-            is_meant = run.id in earlier and run.finished_at is not None and not run.regrade_of
+            is_meant = run.id in earlier and run.finished_at is not None and run.is_fresh
             if is_meant and (past := past_run_from(run.id, run.name, run.planned, run.body)):
                 yield past
 
     def variants(self, suite_name: str, most: int) -> set[str]:
-        finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and not run.regrade_of]
+        finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and run.is_fresh]
         return {variant_from(run.body) for run in finished[:most]}
+
+    def recorded_runs(self, suite_name: str) -> list[tuple[str, str]]:
+        recorded = [run for run in self._newest_first(suite_name) if run.mode in ("record", "auto")]
+        return [(run.id, variant_from(run.body)) for run in recorded]
 
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})
@@ -327,6 +342,14 @@ class FakeStore(Store):
             if key not in run.trials or run.trials[key]["state"] in replaced:
                 run.trials[key] = row
                 run.cases = None
+                for exchange in trial.tape.exchanges if trial.tape is not None else ():
+                    about = (0, trial.case_id, trial.index, exchange, self._redactor, run.parts)
+                    run.exchanges[key][exchange.key] = exchange_row(*about)[1:]
+
+    def exchanges(self, run_id: str, case_id: str, index: int) -> list[Exchange]:
+        run = self._run(run_id)
+        rows = sorted(run.exchanges.get((case_id, index), {}).values(), key=itemgetter(2, 7))
+        return decoded(rows, lambda _: run.parts, MEMORY)
 
     def flush(self) -> None: ...
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
+from evalharness.contracts.exchange import Exchanges
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
@@ -54,21 +55,26 @@ def build_services(
     """
     concurrency = concurrency_of(spec.options, spec.suite.config)
     environment = dict(spec.environment)
+    exchanges = Exchanges()
+    models: Models = _ModelsOnDemand(
+        spec.root,
+        lambda: registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
+    )
+    if spec.taping.mode != "live":
+        models = registry.load("exchanges", "models")(models, exchanges, spec.taping)
     return Services(
         root=spec.root,
         sandbox=_sandbox("none"),
         in_thread=Offloader(concurrency),
         environment=environment,
         isolation=_sandbox(spec.options.sandbox),
-        models=_ModelsOnDemand(
-            spec.root,
-            lambda: registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
-        ),
+        models=models,
         judge_model=spec.options.judge_model,
         usual_judge=spec.suite.config.judge_model,
         judge_cache=judge_cache if spec.options.use_cache else None,
         modules=modules or UserModules(),
         servers=servers or Servers(),
+        exchanges=exchanges,
     )
 
 

@@ -131,6 +131,10 @@ class TrialTask:
             raise TargetUnavailable("the trial is over and its workspace has been removed")
         return folder
 
+    @property
+    def made_workspace(self) -> Path | None:
+        return self._folder
+
     def _made(self) -> Path:
         folder = self._made_and_locked()
         try:
