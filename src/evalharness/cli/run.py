@@ -24,6 +24,8 @@ from evalharness.cli.flags import (
     model_wishes,
     option,
     output_option,
+    recording_options,
+    recording_wishes,
     refuse,
     sandbox_option,
     save_sessions_option,
@@ -108,6 +110,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 )
 @option("-x", "stops_at_first", is_flag=True, heading=EXECUTION, help="Stop at the first failed trial.")
 @option("--max-failures", type=Integer(1), metavar="N", heading=EXECUTION, help="Stop after N failed trials.")
+@recording_options
 @sandbox_option
 @env_option
 @var_option
@@ -242,6 +245,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             sandbox=flags["sandbox"],
             run_name=flags["run_name"],
             **model_wishes(flags),
+            **recording_wishes(flags),
         ),
     )
 

@@ -175,12 +175,27 @@ LIVE = Taping()
 class Recording(Protocol):
     """Where the recorded exchanges of one run come from: a run of a store, or a folder of files."""
 
-    name: str
-    """What reports call it."""
-    secret: str
-    seed: int | None
-    """The seed of the recorded run; None where the files do not say."""
-    notes: Sequence[Finding]
-    """What the recorded run reported about its models."""
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        ...
+
+    @property
+    def reference(self) -> str:
+        """By which it is found again: a run, or a folder."""
+        ...
+
+    @property
+    def secret(self) -> str: ...
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the recorded run; None where the files do not say."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[Finding]:
+        """What the recorded run reported about its models."""
+        ...
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]: ...

@@ -123,6 +123,17 @@ class Variant(Record):
         return {"id": self.name, **said} if said or self.target is None else {}
 
 
+class ReplayOptions(Record):
+    """`ignore`: where a request may differ from the recorded one: JSON paths (`$.metadata`), regular expressions."""
+
+    ignore: tuple[str, ...] = ()
+
+    @field_validator("ignore", mode="before")
+    @classmethod
+    def _one_or_several(cls, written: Any) -> Any:
+        return (written,) if isinstance(written, str) else written
+
+
 class Suite(Record):
     schema_version: Literal["1.0"] = "1.0"
     name: Name
@@ -149,6 +160,7 @@ class Suite(Record):
     config: SuiteConfig = Field(default_factory=SuiteConfig)
     reporting: Reporting | None = None
     notify: Notifications = None
+    replay: ReplayOptions | None = None
     metadata: dict[str, Json] = Field(default_factory=dict)
     cases: tuple[Case, ...] = Field(
         validation_alias=AliasChoices("test_cases", "cases"), serialization_alias="test_cases", default=()

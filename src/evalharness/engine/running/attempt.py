@@ -236,7 +236,9 @@ class Attempting:
         async def execute() -> Answered:
             return await self._answered(target, task, limit)
 
-        return await self.exchanges.pass_on(Call("answer", compared, execute, written_answer, read_answer))
+        whole = Call("answer", compared, execute, written_answer, read_answer)
+        result = await guarded(self.exchanges.pass_on, whole)
+        return Answered(self._no_answer(result), 0.0) if isinstance(result, Fault) else result
 
     async def grade_again(self, task: TrialTask, planned: PlannedCase, before: Attempt) -> Attempt:
         """The answer of an attempt whose grading went wrong; its cost stays with the attempt that asked for it."""

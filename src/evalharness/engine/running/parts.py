@@ -183,6 +183,7 @@ class Parts:
     """What the target is called."""
     cases: PlannedCases
     concurrency: int
+    is_replay: bool = False
     _needs: Needs | None = None
 
     def target_of(self, planned: PlannedCase) -> Target:
@@ -216,9 +217,11 @@ class Parts:
             await self.services.isolated().open()
         targets = self._targets
         asked = dict.fromkeys(name for _, target in targets for name in target.models())
-        await check_models(self.services, budget, needs, list(asked))
+        if not self.is_replay:  # nothing is sent, so nothing need be known of whom it would go to
+            await check_models(self.services, budget, needs, list(asked))
         for label, target in targets:
-            await open_target(target, label)
+            if target.records_calls or not self.is_replay:  # others are not executed
+                await open_target(target, label)
 
     async def close(self) -> None:
         """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""
@@ -251,7 +254,8 @@ def build_parts(
     built = None if target is None else _built_target(target, services, where)
     cases = PlannedCases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
     label = "" if spec.target is None else spec.target.label
-    return Parts(services, built, label, cases, concurrency_of(spec.options, spec.suite.config))
+    concurrency = concurrency_of(spec.options, spec.suite.config)
+    return Parts(services, built, label, cases, concurrency, spec.taping.is_replay)
 
 
 def _built_target(spec: TargetSpec, services: Services, where: str) -> Target:

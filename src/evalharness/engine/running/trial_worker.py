@@ -36,7 +36,8 @@ class TrialWorker:
         self._spec = spec
         self._parts = parts
         self._budget = budget
-        self._is_capped = budget.max_cost_usd is not None or budget.max_tokens is not None
+        is_capped = budget.max_cost_usd is not None or budget.max_tokens is not None
+        self._is_capped = is_capped and not spec.taping.is_replay  # recorded costs were paid before
         infrastructure = frozenset((*INFRASTRUCTURE_ERRORS, *spec.suite.infrastructure_errors))
         self._is_tidy = False
         self._attempting = Attempting(parts.target, infrastructure, parts.services.isolated, parts.services.exchanges)
