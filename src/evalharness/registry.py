@@ -119,6 +119,10 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "exchanges": {
         "tape": "evalharness.exchanges.tape:RecordedTape",
         "models": "evalharness.exchanges.taped_llms:TapedModels",
+        "files": "evalharness.exchanges.files:find_files",
+        "run": "evalharness.exchanges.files:RecordedRun",
+        "write_cases": "evalharness.exchanges.files:write_files",
+        "write_nodes": "evalharness.exchanges.files:write_workflow_files",
     },
     "reporter": {
         "terminal": "evalharness.reports.terminal.run_report:TerminalReporter",

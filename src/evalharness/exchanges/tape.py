@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections import Counter
+from collections import Counter, deque
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from evalharness.errors import (
     waited_for,
 )
 from evalharness.exchanges.canonical import Canon, first_difference, likeness, placed
+from evalharness.exchanges.foreign import answer_of_nodes, foreign_reply
 from evalharness.values.digest import canonical_json
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
@@ -47,7 +48,11 @@ class RecordedTape(Tape):
         self._case_id = case_id
         self._index = index
         self._workspace: Workspace | None = None
-        self._recorded = {exchange.key: exchange for exchange in recording.exchanges}
+        self._recorded = {exchange.key: exchange for exchange in recording.exchanges if exchange.digest}
+        self._by_order: dict[str, deque[Exchange]] = {}
+        for exchange in recording.exchanges:
+            if not exchange.digest:  # recorded by another tool, which did not say what was asked
+                self._by_order.setdefault(exchange.node, deque()).append(exchange)
         self._attempts = {exchange.attempt for exchange in recording.exchanges}
         self._asked: Counter[tuple[int, str, str, str]] = Counter()
         self._nonces: Counter[str] = Counter()
@@ -92,9 +97,28 @@ class RecordedTape(Tape):
         found = self._recorded.get((*key, occurrence)) if self._taping.mode != "record" else None
         if found is not None:
             return await self._replay(call, found)
+        if self._by_order and (known := self._next_by_order(asked)) is not None:
+            self._recorded[known.key] = known
+            return await self._replay(call, known)
         if self.is_replay:
             raise self.miss(asked, occurrence)
         return await self._record(call, asked.model_copy(update={"occurrence": occurrence}))
+
+    def _next_by_order(self, asked: Exchange) -> Exchange | None:
+        """The next recording of another tool for this node; an answer may be put together from all of its nodes."""
+        waiting = self._by_order.get(asked.node)
+        if waiting:
+            found = waiting.popleft()
+            reply = foreign_reply(asked.kind, found.reply)
+        elif asked.kind == "answer":
+            nodes = [each for waiting in self._by_order.values() for each in waiting]
+            if not nodes:
+                return None
+            self._by_order.clear()
+            found, reply = nodes[0], answer_of_nodes(nodes)
+        else:
+            return None
+        return asked.model_copy(update={"reply": reply, "error": found.error})
 
     async def _replay(self, call: Call[Value], found: Exchange) -> Value:
         self._use(found)
