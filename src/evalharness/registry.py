@@ -119,6 +119,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "exchanges": {
         "tape": "evalharness.exchanges.tape:RecordedTape",
         "models": "evalharness.exchanges.taped_llms:TapedModels",
+        "gateway": "evalharness.exchanges.gateway.server:LocalGateway",
         "files": "evalharness.exchanges.files:find_files",
         "run": "evalharness.exchanges.files:RecordedRun",
         "write_cases": "evalharness.exchanges.files:write_files",

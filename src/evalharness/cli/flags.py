@@ -105,6 +105,24 @@ def recording_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_options
 
 
+def gateway_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    gateway = option(
+        "--gateway",
+        is_flag=True,
+        heading=EXECUTION,
+        help="Let command, http and function targets ask their models through a local proxy, which records, meters and "
+        "limits what they ask.",
+    )
+    timing = option(
+        "--replay-timing",
+        is_flag=True,
+        heading=EXECUTION,
+        help="With --gateway: replay streams as slowly as they were recorded.",
+    )
+    with_options: Callable[..., Any] = gateway(timing(command))
+    return with_options
+
+
 def recording_wishes(flags: dict[str, Any]) -> dict[str, Any]:
     """Of a run's options: how its calls are recorded or replayed."""
     mode = flags["mode"] or "live"

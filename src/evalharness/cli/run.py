@@ -18,6 +18,7 @@ from evalharness.cli.flags import (
     format_option,
     gate_options,
     gate_overrides,
+    gateway_options,
     grader_type_option,
     json_option,
     model_options,
@@ -111,6 +112,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 @option("-x", "stops_at_first", is_flag=True, heading=EXECUTION, help="Stop at the first failed trial.")
 @option("--max-failures", type=Integer(1), metavar="N", heading=EXECUTION, help="Stop after N failed trials.")
 @recording_options
+@gateway_options
 @sandbox_option
 @env_option
 @var_option
@@ -246,6 +248,8 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             run_name=flags["run_name"],
             **model_wishes(flags),
             **recording_wishes(flags),
+            gateway=flags["gateway"],
+            keeps_pace=flags["replay_timing"],
         ),
     )
 

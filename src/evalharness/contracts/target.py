@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
@@ -58,6 +59,11 @@ class Task(Protocol):
         """A separate folder for this trial with the case's files, created on first use."""
         ...
 
+    @property
+    def gateway(self) -> GatewaySession | None:
+        """Where this attempt can ask its models; None where there is no gateway."""
+        ...
+
     async def session(self, sandbox: Sandbox) -> SandboxSession:
         """The trial's session in this sandbox, with its workspace; opened on the first call, closed with the trial."""
         ...
@@ -75,6 +81,9 @@ class Target(ABC):
     records_calls: bool = False
     """Whether a recording has its calls one by one: then a replay executes it, and answers them. Otherwise a recording
     has its whole answers, and a replay does not execute it."""
+
+    may_use_gateway: ClassVar[bool] = False
+    """Whether the gateway, if there is one, is for it: then its calls are recorded one by one, and metered."""
 
     options: Any
     spec: TargetSpec
@@ -94,6 +103,10 @@ class Target(ABC):
     def digest(self) -> str:
         """Changes if the target may answer differently for a reason that the harness can see."""
         return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools, self.spec.variant])
+
+    @property
+    def uses_gateway(self) -> bool:
+        return self.may_use_gateway and self.services.gateway is not None
 
     def models(self) -> tuple[str, ...]:
         """The language models it uses, as `provider/model`; each is looked up before the first trial."""

@@ -109,6 +109,10 @@ class RunOptions(Record):
     """Whether calls are recorded or replayed."""
     recordings: str = ""
     """Where `replay` and `auto` look: a run or a folder; empty for the newest recorded run of the suite."""
+    gateway: bool = False
+    """Whether targets ask their models through the gateway, also where the suite does not say so."""
+    keeps_pace: bool = False
+    """Whether streams are replayed as slowly as they were recorded."""
     recording_secret: str = Field(default="", repr=False)
     """What the words are made from that judges must echo; hex, the same in the recording and in its replays."""
     origin: Origin = Origin()

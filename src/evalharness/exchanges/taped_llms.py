@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from evalharness.contracts.exchange import Call, Exchanges, Taping
-from evalharness.contracts.model import ChatReply, ChatRequest, Embedded, Embedder, Llm, Models
+from evalharness.contracts.model import ChatReply, ChatRequest, Embedded, Embedder, Llm, Models, Relay
 from evalharness.domain.finding import Finding
 from evalharness.errors import ReplayMiss
 from evalharness.values.json_value import Json
@@ -38,6 +38,10 @@ class TapedModels:
             embedder = None if self._is_replay else self._models.embedder(name)
             self._embedders[name] = TapedEmbedder(name, embedder, self._exchanges)
         return self._embedders[name]
+
+    def relay(self, name: str) -> Relay:
+        """The gateway itself records what it passes on."""
+        return self._models.relay(name)
 
     def price_known(self, name: str) -> bool:
         return self._is_replay or self._models.price_known(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -92,6 +92,7 @@ class CommandOptions(SandboxOptions):
 class CommandTarget(Target):
     Options: ClassVar[type[Options]] = CommandOptions
     keeps_time_limit = True
+    may_use_gateway = True
     options: CommandOptions
 
     def digest(self) -> str:
@@ -116,7 +117,7 @@ class CommandTarget(Target):
         request = ProcessRequest(
             argv=self._argv(task),
             cwd=str(folder),
-            env={**self._environment(folder), **beside_the_input(task)},
+            env={**self._environment(folder), **beside_the_input(task), **through_gateway(task)},
             stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
             timeout_s=task.timeout_s,
             keep_bytes=self.options.kept_bytes,
@@ -212,6 +213,11 @@ class CommandTarget(Target):
 def beside_the_input(task: Task) -> dict[str, str]:
     """What a program gets besides the question, as environment variables."""
     return {f"EVALHARNESS_{name.upper()}": as_text(value) for name, value in extra_task_fields(task).items()}
+
+
+def through_gateway(task: Task) -> Mapping[str, str]:
+    """The variables by which the vendors' SDKs find the gateway."""
+    return {} if task.gateway is None else task.gateway.environment
 
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:

@@ -34,7 +34,7 @@ from evalharness.targets.answers import (
 )
 from evalharness.targets.command_words import Command, digests_of_files, not_blank, words_of
 from evalharness.targets.started_server import StartedServer
-from evalharness.targets.templates import extra_task_fields, fill_template, fill_value
+from evalharness.targets.templates import extra_task_fields, fill_template, fill_value, with_gateway
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
@@ -93,6 +93,7 @@ class HttpOptions(Options):
 
 class HttpTarget(Target):
     Options: ClassVar[type[Options]] = HttpOptions
+    may_use_gateway = True
     options: HttpOptions
 
     def __init__(self, options: HttpOptions, spec: TargetSpec, services: Services) -> None:
@@ -155,7 +156,8 @@ class HttpTarget(Target):
 
     def _request(self, task: Task) -> HttpRequest:
         options = self.options
-        asked = templated_request(options.method, options.url, options.headers, options.body, task)
+        headers, body = with_gateway(options.headers, task), with_gateway(options.body, task)
+        asked = templated_request(options.method, options.url, headers, body, task)
         call = api_call_of(task)
         return asked if call is None else case_request(call, asked.url, asked.headers)
 

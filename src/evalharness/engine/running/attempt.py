@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalharness.contracts.exchange import Call, Exchanges, Tape
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
@@ -192,7 +193,7 @@ class Attempting:
         try:
             if tape is None:
                 answered, measured_s = await self._answered(target, task, limit)
-            elif target.records_calls:
+            elif target.records_calls or target.uses_gateway:
                 answered, measured_s = await self._answered(target, task, limit)
                 measured_s = tape.latency(measured_s)
             else:
@@ -210,12 +211,18 @@ class Attempting:
         # Whatever it is that went wrong before the target was asked, the target did not do it.
         printed = Printed()
         kept_in = PRINTED.set(printed)
+        if target.uses_gateway and (gateway := target.services.gateway) is not None:
+            task.gateway = await gateway.begin(self.exchanges.tape)
         try:
             answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
         finally:
             PRINTED.reset(kept_in)
             printed.finish()
-        measured_s = time.perf_counter() - started
+            measured_s = time.perf_counter() - started
+            if task.gateway is not None:
+                await task.gateway.close()
+        if task.gateway is not None:
+            answered = _with_traffic(answered, task.gateway)
         try:
             changes = await task.changes()
         except TargetUnavailable as error:
@@ -293,6 +300,14 @@ class Attempting:
             or f"{parent.__module__}.{parent.__qualname__}" in self.infrastructure_errors
             for parent in type(error).__mro__
         )
+
+
+def _with_traffic(answered: Transcript | NoAnswer, session: GatewaySession) -> Transcript | NoAnswer:
+    """What passed the gateway is known whether the target gave an answer or not."""
+    if isinstance(answered, Transcript):
+        return session.completed(answered)
+    evidence = session.completed(answered.evidence or Transcript())
+    return answered._replace(evidence=evidence) if evidence.model_fields_set else answered
 
 
 async def _with_what_it_left(

@@ -14,7 +14,8 @@ from evalharness import registry
 from evalharness.contracts.budget import Budget
 from evalharness.contracts.exchange import Exchanges
 from evalharness.contracts.executor import RunSpec
-from evalharness.contracts.model import Embedder, Llm, Models
+from evalharness.contracts.gateway import Gateway
+from evalharness.contracts.model import Embedder, Llm, Models, Relay
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.servers import Servers
 from evalharness.contracts.services import Services
@@ -23,7 +24,7 @@ from evalharness.contracts.target import Target
 from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import SuiteConfig
+from evalharness.domain.suite import GatewayOptions, SuiteConfig
 from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, filled_target
 from evalharness.engine.running.attempt import open_target
 from evalharness.engine.running.worker_threads import Offloader
@@ -75,7 +76,16 @@ def build_services(
         modules=modules or UserModules(),
         servers=servers or Servers(),
         exchanges=exchanges,
+        gateway=_gateway(spec, models),
     )
+
+
+def _gateway(spec: RunSpec, models: Models) -> Gateway | None:
+    options = spec.suite.gateway or (GatewayOptions() if spec.options.gateway else None)
+    if options is None or spec.target is None:
+        return None
+    made: Gateway = registry.load("exchanges", "gateway")(options, models, keeps_pace=spec.options.keeps_pace)
+    return made
 
 
 # Most runs ask no model and run nothing in a sandbox: these are built, and their modules imported, for those that do.
@@ -126,6 +136,9 @@ class _ModelsOnDemand:
     def embedder(self, name: str) -> Embedder:
         return self._models.embedder(name)
 
+    def relay(self, name: str) -> Relay:
+        return self._models.relay(name)
+
     def price_known(self, name: str) -> bool:
         return self._models.price_known(name)
 
@@ -145,6 +158,8 @@ async def close_services(services: Services) -> None:
         closing.callback(services.modules.close)
         closing.callback(services.in_thread.close)
         closing.push_async_callback(services.sandbox.close)
+        if services.gateway is not None:
+            closing.push_async_callback(services.gateway.close)
         if services.models is not None:
             closing.push_async_callback(services.models.close)
         if services.isolation is not None:
@@ -220,7 +235,7 @@ class Parts:
         if not self.is_replay:  # nothing is sent, so nothing need be known of whom it would go to
             await check_models(self.services, budget, needs, list(asked))
         for label, target in targets:
-            if target.records_calls or not self.is_replay:  # others are not executed
+            if target.records_calls or target.uses_gateway or not self.is_replay:  # others are not executed
                 await open_target(target, label)
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.domain.case import Case
 from evalharness.domain.record import ATOMS, copied
@@ -56,6 +57,7 @@ class TrialTask:
         "_run_id",
         "_sessions",
         "_tidy",
+        "gateway",
         "index",
         "seed",
         "timeout_s",
@@ -86,6 +88,7 @@ class TrialTask:
         self._lock: int | None = None
         self._is_over = False
         self._sessions: TrialSessions | None = None
+        self.gateway: GatewaySession | None = None
 
     # Copies of this trial's own, made when first asked for: what a target does to them concerns no other trial, and
     # no grader.

@@ -74,7 +74,8 @@ class TrialWorker:
 
     async def _paid(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
         """Where the target's own calls are not metered, what its answers report is charged."""
-        is_metered = self._parts.target_of(planned).is_metered
+        target = self._parts.target_of(planned)
+        is_metered = target.is_metered or target.uses_gateway
         await self._budget.begin_trial(is_metered=is_metered)
         new: tuple[Attempt, ...] = ()
         try:
