@@ -13,7 +13,6 @@ from evalharness.cli.flags import (
     env_option,
     json_option,
     output_option,
-    recording_options,
     save_sessions_option,
     spending_options,
     spending_wishes,
@@ -21,6 +20,7 @@ from evalharness.cli.flags import (
     var_option,
     verbosity_options,
 )
+from evalharness.cli.recording_flags import recording_options
 from evalharness.cli.references import RUN
 
 

@@ -18,15 +18,12 @@ from evalharness.cli.flags import (
     format_option,
     gate_options,
     gate_overrides,
-    gateway_options,
     grader_type_option,
     json_option,
     model_options,
     model_wishes,
     option,
     output_option,
-    recording_options,
-    recording_wishes,
     refuse,
     sandbox_option,
     save_sessions_option,
@@ -38,6 +35,7 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.numbers import Integer, Integers, Number, Points
+from evalharness.cli.recording_flags import gateway_options, recording_options, recording_wishes
 from evalharness.cli.references import SUITE, RunReference, file_names
 from evalharness.errors import NothingFailed, UsageError
 
