@@ -40,5 +40,5 @@ def _trials(run: Run, store: Store) -> Iterator[tuple[str, int, Sequence[Exchang
     """In the order of the suite."""
     for case in run.suite.cases:
         for index in range(run.lock.trials):
-            if exchanges := store.exchanges(run.id, case.id, index):
+            if exchanges := store.exchanges(run.id, [case.id], index).get(case.id):
                 yield case.id, index, exchanges

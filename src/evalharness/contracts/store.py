@@ -209,8 +209,11 @@ class TrialStore(Protocol):
         ...
 
     @abstractmethod
-    def exchanges(self, run_id: str, case_id: str, index: int) -> list[Exchange]:
-        """What was recorded of a trial, in order. A trial and its exchanges are committed together."""
+    def exchanges(self, run_id: str, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
+        """By case: what was recorded of the trial with this index, in order; cases without any are left out.
+
+        A trial and its exchanges are committed together.
+        """
         ...
 
     @abstractmethod

@@ -90,19 +90,20 @@ class RecordedTape(Tape):
     async def pass_on(self, call: Call[Value]) -> Value:
         node = call.node or self._node(call.kind)
         request, digest = self._canon.request(call.request(), self._folder)
-        asked = Exchange(attempt=self._attempt, node=node, kind=call.kind, digest=digest, request=request)
-        key = asked.key[:4]
+        key = (self._attempt, node, call.kind, digest)
         occurrence = self._asked[key]
         self._asked[key] += 1
         found = self._recorded.get((*key, occurrence)) if self._taping.mode != "record" else None
         if found is not None:
             return await self._replay(call, found)
+        about = {"attempt": self._attempt, "node": node, "kind": call.kind, "digest": digest}
+        asked = Exchange.model_validate({**about, "occurrence": occurrence, "request": request})
         if self._by_order and (known := self._next_by_order(asked)) is not None:
             self._recorded[known.key] = known
             return await self._replay(call, known)
         if self.is_replay:
             raise self.miss(asked, occurrence)
-        return await self._record(call, asked.model_copy(update={"occurrence": occurrence}))
+        return await self._record(call, asked)
 
     def _next_by_order(self, asked: Exchange) -> Exchange | None:
         """The next recording of another tool for this node; an answer may be put together from all of its nodes."""

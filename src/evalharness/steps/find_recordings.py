@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalharness import registry
@@ -24,12 +24,19 @@ ABOUT_MODELS = ("model.", "spending.judge_check")
 """How the codes of findings begin that nobody can make without asking models."""
 
 
-@dataclass(frozen=True, slots=True)
+READ_AHEAD = 100
+"""Cases whose recordings are read together: they are asked for in the order of the suite."""
+
+
+@dataclass(slots=True)
 class StoredRecording(Recording):
     """The recording of a run in a store."""
 
     run: Run
     store: Store
+    _places: dict[str, int] = field(default_factory=dict)
+    _ids: list[str] = field(default_factory=list)
+    _ahead: dict[tuple[str, int], Sequence[Exchange]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -53,7 +60,20 @@ class StoredRecording(Recording):
         return [note for note in notes if note.code.startswith(ABOUT_MODELS)]
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
-        return self.store.exchanges(self.run.id, case_id, index)
+        if (case_id, index) not in self._ahead:
+            self._read_ahead(case_id, index)
+        return self._ahead.pop((case_id, index), ())
+
+    def _read_ahead(self, case_id: str, index: int) -> None:
+        if not self._ids:
+            self._ids = [case.id for case in self.run.suite.cases]
+            self._places = {id_: place for place, id_ in enumerate(self._ids)}
+        place = self._places.get(case_id)
+        if place is None:
+            return
+        ids = self._ids[place : place + READ_AHEAD]
+        found = self.store.exchanges(self.run.id, ids, index)
+        self._ahead = {(id_, index): found.get(id_, ()) for id_ in ids}
 
 
 def find_recording(suite: Suite, variant: str, options: RunOptions, store: Store) -> Recording | None:

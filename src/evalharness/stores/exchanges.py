@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from evalharness.domain.exchange import Exchange
+from evalharness.domain.exchange import Exchange, ExchangeError
 from evalharness.domain.trial import Trial
 from evalharness.redaction import Redactor
 from evalharness.stores import statements
@@ -35,9 +35,13 @@ class StoredExchanges:
         self._database = database
         self._place = place
 
-    def of_trial(self, seq: int, case_id: str, index: int) -> list[Exchange]:
-        rows = self._database.read_beside(statements.EXCHANGES_OF_TRIAL, (seq, case_id, index))
-        return decoded(rows, lambda names: self._parts(seq, names), self._place)
+    def of_trials(self, seq: int, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
+        found: dict[str, list[Exchange]] = {}
+        for first in range(0, len(case_ids), PAGE):
+            page = case_ids[first : first + PAGE]
+            rows = self._database.read_beside(statements.exchanges_of_trials(len(page)), (seq, index, *page))
+            found.update(decoded(rows, lambda names: self._parts(seq, names), self._place))
+        return found
 
     def runs(self, suite_name: str) -> list[tuple[str, str]]:
         rows = self._database.read(statements.RECORDED_RUNS, (suite_name, PAGE))
@@ -53,12 +57,15 @@ class StoredExchanges:
 
 def decoded(
     rows: Sequence[Sequence[Any]], read_parts: Callable[[list[str]], Mapping[str, bytes]], place: str
-) -> list[Exchange]:
-    """`read_parts`: digests → the bodies of parts. Raises StoreError for rows that cannot be read."""
+) -> dict[str, list[Exchange]]:
+    """By case. `read_parts`: digests → the bodies of parts. Raises StoreError for rows that cannot be read."""
+    found: dict[str, list[Exchange]] = {}
     try:
         names = dict.fromkeys(name for row in rows for name in parts_in(row[-1]))
         parts = read_parts(list(names)) if names else {}
-        return [exchange_from(row, parts) for row in rows]
+        for row in rows:
+            found.setdefault(row[0], []).append(exchange_from(row, parts))
+        return found
     except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
         what = f"what was recorded of trial {rows[0][1]} of case {rows[0][0]} cannot be read"
         raise damaged(place, what) from error
@@ -104,9 +111,22 @@ def exchange_from(row: Sequence[Any], parts: Mapping[str, bytes]) -> Exchange:
     """Raises ValueError, LookupError or TypeError for what cannot be read."""
     _, _, attempt, node, kind, digest, occurrence, position, body = row
     written = from_json(unpack(body))
-    about = {"attempt": attempt, "node": node, "kind": kind, "digest": digest, "occurrence": occurrence}
-    request = _whole(written.pop("request"), parts)
-    return Exchange.model_validate({**written, **about, "position": position, "request": request})
+    error = written["error"]
+    return Exchange.unchecked(
+        {
+            "attempt": attempt,
+            "node": node,
+            "kind": kind,
+            "digest": digest,
+            "occurrence": occurrence,
+            "position": position,
+            "request": _whole(written["request"], parts),
+            "reply": written["reply"],
+            "error": None if error is None else ExchangeError.model_validate(error),
+            "tries": int(written["tries"]),
+            "duration_s": float(written["duration_s"]),
+        }
+    )
 
 
 def _divided(request: Json, redactor: Redactor, parts: Parts) -> Json:

@@ -356,8 +356,8 @@ class SqlStore(Store):
             for statement, recorded_rows in recorded.items():
                 connection.executemany(statement, recorded_rows)
 
-    def exchanges(self, run_id: str, case_id: str, index: int) -> list[Exchange]:
-        return self._exchanges.of_trial(self._seq(run_id), case_id, index)
+    def exchanges(self, run_id: str, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
+        return self._exchanges.of_trials(self._seq(run_id), case_ids, index)
 
     def recorded_runs(self, suite_name: str) -> list[tuple[str, str]]:
         return self._exchanges.runs(self._clean(suite_name))

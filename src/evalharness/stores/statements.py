@@ -133,9 +133,15 @@ _READ_EXCHANGES = "SELECT case_id, idx, attempt, node, kind, digest, occurrence,
 ADD_EXCHANGE = upsert("exchanges", EXCHANGE_COLUMNS, _EXCHANGE_KEY, taken_over(["position", "body"]))
 """A call that had no reply for lack of money takes place when the trial is taken up again."""
 ADD_PART = insert_once("exchange_parts", "run_seq, digest, body", "run_seq, digest")
-EXCHANGES_OF_TRIAL = f"{_READ_EXCHANGES} WHERE run_seq = ? AND case_id = ? AND idx = ? ORDER BY attempt, position"
 _ROWS_OF_RUN = ("exchanges", "exchange_parts", "trials")
 REMOVE_ROWS_OF_RUN = tuple(f"DELETE FROM {table} WHERE run_seq = ?" for table in _ROWS_OF_RUN)
+
+
+def exchanges_of_trials(count: int) -> str:
+    return (
+        f"{_READ_EXCHANGES} WHERE run_seq = ? AND idx = ? AND case_id IN ({marks(count)}) "
+        "ORDER BY case_id, attempt, position"
+    )
 
 
 def parts_named(count: int) -> str:

@@ -346,10 +346,10 @@ class FakeStore(Store):
                     about = (0, trial.case_id, trial.index, exchange, self._redactor, run.parts)
                     run.exchanges[key][exchange.key] = exchange_row(*about)[1:]
 
-    def exchanges(self, run_id: str, case_id: str, index: int) -> list[Exchange]:
+    def exchanges(self, run_id: str, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
         run = self._run(run_id)
-        rows = sorted(run.exchanges.get((case_id, index), {}).values(), key=itemgetter(2, 7))
-        return decoded(rows, lambda _: run.parts, MEMORY)
+        rows = [row for case_id in case_ids for row in run.exchanges.get((case_id, index), {}).values()]
+        return decoded(sorted(rows, key=itemgetter(0, 2, 7)), lambda _: run.parts, MEMORY)
 
     def flush(self) -> None: ...
 

@@ -197,7 +197,8 @@ class Attempting:
                 answered, measured_s = await self._answered(target, task, limit)
                 measured_s = tape.latency(measured_s)
             else:
-                answered, measured_s = await self._recorded_whole(target, task, limit, target_digest)
+                asked = _compared(planned, task.seed, target_digest)
+                answered, measured_s = await self._recorded_whole(target, task, limit, asked)
             if isinstance(answered, NoAnswer):
                 return _unanswered(answered, measured_s)
             return await _graded(task, planned, answered, measured_s, tape)
@@ -231,19 +232,13 @@ class Attempting:
             return Answered(await _with_what_it_left(answered, changes, printed), measured_s)
         return Answered(_with_printed(_with_files(answered, *changes), printed), measured_s)
 
-    async def _recorded_whole(self, target: Target, task: TrialTask, limit: TimeLimit, target_digest: str) -> Answered:
+    async def _recorded_whole(self, target: Target, task: TrialTask, limit: TimeLimit, asked: Json) -> Answered:
         """A replay takes the whole answer from the recording, and does not execute the target."""
-
-        def compared() -> Json:
-            case = task.case
-            asked = {"input": case.input, "seed": task.seed, "target": target_digest}
-            beside = {"context": case.context, "variant": dict(task.variant), "files": sorted(case.files)}
-            return plain_json({**asked, **{name: value for name, value in beside.items() if value}})
 
         async def execute() -> Answered:
             return await self._answered(target, task, limit)
 
-        whole = Call("answer", compared, execute, written_answer, read_answer)
+        whole = Call("answer", lambda: asked, execute, written_answer, read_answer)
         result = await guarded(self.exchanges.pass_on, whole)
         return Answered(self._no_answer(result), 0.0) if isinstance(result, Fault) else result
 
@@ -300,6 +295,14 @@ class Attempting:
             or f"{parent.__module__}.{parent.__qualname__}" in self.infrastructure_errors
             for parent in type(error).__mro__
         )
+
+
+def _compared(planned: PlannedCase, seed: int, target_digest: str) -> Json:
+    """What a whole answer depends on."""
+    case = planned.asked
+    asked = {"input": case.input, "seed": seed, "target": target_digest}
+    beside = {"context": case.context, "variant": dict(planned.variant), "files": sorted(case.files)}
+    return plain_json({**asked, **{name: value for name, value in beside.items() if value}})
 
 
 def _with_traffic(answered: Transcript | NoAnswer, session: GatewaySession) -> Transcript | NoAnswer:
