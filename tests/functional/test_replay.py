@@ -229,6 +229,21 @@ def test_an_agent_writes_its_files_again_but_users_tools_do_not_run(tmp_path: Pa
     assert (tmp_path / "log").read_text() == "x"
 
 
+def test_two_trials_are_shown_side_by_side_with_their_first_difference(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=CHAT)
+    with model_server() as server:
+        before = record(tmp_path, server)
+    with model_server(lambda body: f"REPLY to {body['messages'][-1]['content']}") as server:
+        now = record(tmp_path, server)
+    shown = drive(tmp_path, "show", now.run_name, "turns", "--against", before.run_name)
+    assert shown.code == 0, shown.both
+    lines = [line.rstrip() for line in shown.out.splitlines()]
+    assert any(line.startswith("first difference") and line.endswith('- said "reply to one"') for line in lines), lines
+    assert any(line.strip() == '+ said "REPLY to one"' for line in lines)
+    same = drive(tmp_path, "show", now.run_name, "turns", "--against", now.run_name, "--json").json
+    assert same["first_difference"] is None and all(step["is_same"] for step in same["steps"])
+
+
 @pytest.mark.parametrize("mode", ["live", "record"])
 def test_recordings_need_a_mode_that_reads_them(tmp_path: Path, mode: str) -> None:
     write(tmp_path, suite_yaml=CHAT)
