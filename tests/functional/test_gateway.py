@@ -286,3 +286,21 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
     assert replayed.code == 0, replayed.both
     for before, after in zip(recorded.json["eval_reports"], replayed.json["eval_reports"], strict=True):
         assert before["summary"] == after["summary"] and before["cases"] == after["cases"]
+
+
+def test_a_sandboxed_agent_without_a_network_reaches_the_gateway_and_nothing_else(tmp_path: Path) -> None:
+    agent = PLAIN + (
+        "import socket\n"
+        "print(chat('served')[1]['choices'][0]['message']['content'])\n"
+        "try:\n    socket.create_connection(('127.0.0.1', PORT), 2)\n    print('reached')\n"
+        "except OSError as error:\n    print('refused')"
+    )
+    with model_server() as server:
+        port = server.address.rpartition(":")[2]
+        command = "{command: python3 agent.py, sandbox: true}"
+        write(tmp_path, suite_yaml=SUITE.replace("{command: COMMAND}", command), agent_py=agent.replace("PORT", port))
+        recorded = record(tmp_path, server)
+    assert recorded.code == 0, recorded.both
+    assert recorded.report["trials"][0]["output"].split("\n")[:2] == ["reply to hello", "refused"]
+    replayed = replay(tmp_path)
+    assert same_report(replayed.report) == same_report(recorded.report)

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -123,6 +124,7 @@ class CommandTarget(Target):
             keep_bytes=self.options.kept_bytes,
             readable=self._readable(),
             network=self.options.network,
+            reaches=None if task.gateway is None else urlsplit(task.gateway.url).port,
             limits=self.options.limits.as_limits(),
         )
         sandbox = self.services.isolated() if self.options.sandbox else self.services.sandbox
