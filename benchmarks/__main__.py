@@ -28,6 +28,7 @@ from benchmarks import (
     overhead,
     peer_costs,
     plugin_bias,
+    recording,
     sections,
     startup,
     table,
@@ -44,6 +45,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "code": function_output.measure,
     "peers": peer_costs.measure,
 }
+RECORDING = {"recording": recording.measure}
 COMPARING = {"comparing": comparing.measure}
 REPORTS = {"html-report": html_report.measure}
 JUDGING = {"judging": judging.measure, "attacks": attacking.measure}
@@ -62,8 +64,14 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *COMPARING, *REPORTS, *JUDGING, *STATISTICS)
-    for section, group in (("Costs", COSTS), ("Comparing", COMPARING), ("Reports", REPORTS), ("Judging", JUDGING)):
+    chosen = options.only or (*COSTS, *RECORDING, *COMPARING, *REPORTS, *JUDGING, *STATISTICS)
+    for section, group in (
+        ("Costs", COSTS),
+        ("Recording", RECORDING),
+        ("Comparing", COMPARING),
+        ("Reports", REPORTS),
+        ("Judging", JUDGING),
+    ):
         rows = [row for name in chosen if name in group for row in _measured(group[name], name, options)]
         if rows:
             _show(section, table.as_markdown(rows), options.is_whole(group))
@@ -95,7 +103,7 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*COSTS, *COMPARING, *REPORTS, *JUDGING, *STATISTICS],
+        choices=[*COSTS, *RECORDING, *COMPARING, *REPORTS, *JUDGING, *STATISTICS],
         help="one benchmark; may be repeated",
     )
     parser.add_argument(

@@ -23,6 +23,7 @@ from evalharness.values.json_value import Json
 from evalharness.values.pattern import compile_pattern
 
 IGNORED = "[ignored]"
+_PLACE = PLACE_OF_WORKSPACE.encode()
 PATTERN_S = 1.0
 ID_KEYS = frozenset(("tool_call_id", "tool_use_id", "call_id", "answers_request"))
 """Keys that refer to a tool call, in the wire formats and in our own."""
@@ -42,7 +43,8 @@ class Canon:
 
     def request(self, written: Json, workspace: str) -> tuple[Json, str]:
         """The canonical request and its digest."""
-        request = _with_numbered_calls(written) if isinstance(written, _NESTED) else written
+        is_flat = not isinstance(written, dict) or not any(isinstance(value, _NESTED) for value in written.values())
+        request = written if is_flat else _with_numbered_calls(written)
         for path in self._paths:
             request = _without(request, path)
         for pattern in self._patterns:
@@ -69,9 +71,10 @@ def portable(text: str, workspace: str) -> str:
 
 def placed(reply: Json, workspace: Callable[[], Any]) -> Json:
     """A recorded reply with the workspace of this trial, which is only made where it is needed."""
-    text = to_json(reply).decode()
-    if PLACE_OF_WORKSPACE not in text:
+    written = to_json(reply)
+    if _PLACE not in written:
         return reply
+    text = written.decode()
     folder = json.dumps(str(workspace()), ensure_ascii=False)[1:-1]
     found: Json = from_json(text.replace(PLACE_OF_WORKSPACE, folder))
     return found

@@ -209,13 +209,17 @@ class RecordedTape(Tape):
     def replayed(self) -> Replayed | None:
         if self._taping.mode in ("live", "record"):
             return None
-        unasked = [each for key, each in self._recorded.items() if key not in self._used and each.is_call]
-        return Replayed(
-            exchanges=sum(1 for key in self._used if self._recorded[key].is_call),
-            answers=self._answers,
-            differing=self._differing,
-            unasked=0 if self._missed else len(unasked),
-            missed=self._missed,
+        used, recorded = self._used, self._recorded
+        asked = sum(1 for key in used if recorded[key].is_call)
+        calls = asked if len(used) == len(recorded) else sum(1 for each in recorded.values() if each.is_call)
+        return Replayed.unchecked(
+            {
+                "exchanges": asked,
+                "answers": self._answers,
+                "differing": self._differing,
+                "unasked": 0 if self._missed else calls - asked,
+                "missed": self._missed,
+            }
         )
 
     def miss(self, asked: Exchange, occurrence: int) -> ReplayMiss:

@@ -61,10 +61,11 @@ def decoded(
     """By case. `read_parts`: digests → the bodies of parts. Raises StoreError for rows that cannot be read."""
     found: dict[str, list[Exchange]] = {}
     try:
-        names = dict.fromkeys(name for row in rows for name in parts_in(row[-1]))
+        bodies = [from_json(unpack(row[-1])) for row in rows]
+        names = dict.fromkeys(name for body in bodies for name in parts_in(body))
         parts = read_parts(list(names)) if names else {}
-        for row in rows:
-            found.setdefault(row[0], []).append(exchange_from(row, parts))
+        for row, body in zip(rows, bodies, strict=True):
+            found.setdefault(row[0], []).append(exchange_from(row, body, parts))
         return found
     except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
         what = f"what was recorded of trial {rows[0][1]} of case {rows[0][0]} cannot be read"
@@ -99,18 +100,16 @@ def exchange_row(run_seq: int, case_id: str, index: int, exchange: Exchange, red
     return (run_seq, case_id, index, *about, pack(text.encode()))
 
 
-def parts_in(body: bytes) -> Iterable[str]:
-    """The digests of the parts that a stored body refers to."""
-    request = from_json(unpack(body))["request"]
-    for value in _values(request):
+def parts_in(body: Any) -> Iterable[str]:
+    """The digests of the parts that a body refers to."""
+    for value in _values(body["request"]):
         if _is_reference(value):
             yield value[PART]
 
 
-def exchange_from(row: Sequence[Any], parts: Mapping[str, bytes]) -> Exchange:
-    """Raises ValueError, LookupError or TypeError for what cannot be read."""
-    _, _, attempt, node, kind, digest, occurrence, position, body = row
-    written = from_json(unpack(body))
+def exchange_from(row: Sequence[Any], written: Any, parts: Mapping[str, bytes]) -> Exchange:
+    """`written` is the body of the row. Raises ValueError, LookupError or TypeError for what cannot be read."""
+    _, _, attempt, node, kind, digest, occurrence, position, _ = row
     error = written["error"]
     return Exchange.unchecked(
         {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
@@ -40,6 +41,7 @@ class TrialWorker:
         self._is_capped = is_capped and not spec.taping.is_replay  # recorded costs were paid before
         infrastructure = frozenset((*INFRASTRUCTURE_ERRORS, *spec.suite.infrastructure_errors))
         self._is_tidy = False
+        self._new_tape: Any = None if spec.taping.mode == "live" else registry.load("exchanges", "tape")
         self._attempting = Attempting(parts.target, infrastructure, parts.services.isolated, parts.services.exchanges)
 
     def time_limit(self) -> TimeLimit:
@@ -65,11 +67,10 @@ class TrialWorker:
         """A replayed trial starts again from its first attempt; that cost nothing."""
         if self._spec.taping.is_replay:
             unit = unit._replace(earlier=())
-        new_tape = registry.load("exchanges", "tape")
-        tape: Tape = new_tape(self._spec.taping, unit.case_id, unit.trial_index, unit.recording)
+        tape: Tape = self._new_tape(self._spec.taping, unit.case_id, unit.trial_index, unit.recording)
         with taped(tape):
             trial = await self._executed(unit, planned, limit)
-        kept = TrialTape(exchanges=tape.kept(), replayed=tape.replayed())
+        kept = TrialTape.unchecked({"exchanges": tape.kept(), "replayed": tape.replayed()})
         return trial.unchecked({**vars(trial), "tape": kept})
 
     async def _paid(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
