@@ -129,6 +129,11 @@ def test_a_workflow_dataset_is_replayed_from_the_store_and_from_files_with_its_i
     variant = recorded.report["metadata"]["variant"]
     ids = [*RecordingStore(tmp_path / "kept").ids()]
     assert [each.rsplit("__", 2)[1:] for each in ids] == [["target", "inv0"]], (ids, variant)
+    events = drive(tmp_path, "show", recorded.run_name, "say", "--json").json["trials"][0]["trial"]["attempts"][0]
+    kinds = [event["type"] for event in events["transcript"]["events"]]
+    assert kinds == ["recording:linked", "node:start", "agent:complete", "node:complete"]
+    link = events["transcript"]["events"][0]
+    assert (link["recordingId"], link["mode"]) == (f"eval__flow.v1__say__{variant}__coder__inv0", "record")
     from_files = drive(tmp_path, *run, "--mode", "replay", "--recordings", "kept", "--store", "other.db")
     assert same_report(from_files.report) == same_report(recorded.report), from_files.both
     assert (tmp_path / "ran").read_text() == "x"

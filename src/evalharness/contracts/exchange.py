@@ -17,6 +17,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from evalharness.domain.exchange import Exchange, ExchangeKind, Mode, Replayed
 from evalharness.domain.finding import Finding
+from evalharness.domain.transcript import Transcript
 from evalharness.redaction import Redactor
 from evalharness.values.json_value import Json
 
@@ -66,6 +67,10 @@ class Tape(ABC):
     @abstractmethod
     async def pass_on(self, call: Call[Value]) -> Value:
         """The reply: recorded, or sent for and recorded. Raises what `call.send` raises, and ReplayMiss."""
+
+    @abstractmethod
+    def linked(self, answer: Transcript, run_id: str) -> Transcript:
+        """The artifact of a workflow with a link to a recording before each of its nodes; other answers as they are."""
 
     @abstractmethod
     def latency(self, measured_s: float) -> float:
@@ -161,8 +166,9 @@ class Taping:
     """Where requests may differ: JSON paths and regular expressions."""
     redactor: Redactor | None = field(default=None, repr=False)
     """Requests are compared without secrets, as they are stored."""
-    keeps_pace: bool = False
-    """Whether streams are replayed as slowly as they were recorded."""
+    dataset: str = ""
+    variant: str = ""
+    """By which recordings are named, with the case, the node and the invocation."""
 
     @property
     def is_replay(self) -> bool:

@@ -112,6 +112,10 @@ class Target(ABC):
         """The language models it uses, as `provider/model`; each is looked up before the first trial."""
         return ()
 
+    def unpinned(self) -> tuple[str, ...]:
+        """What decides its answers, but is in no digest: another time it may be something else under the same name."""
+        return tuple(f"model {name}" for name in self.models())
+
     async def open(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Import, look up or start what is needed; raises TargetUnavailable before any trial runs."""
 

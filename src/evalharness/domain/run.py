@@ -60,6 +60,8 @@ class RunLock(Record):
     trials: int
     cases: dict[str, CaseLock]
     variables: dict[str, str | None] = Field(default_factory=dict)
+    unpinned: tuple[str, ...] = ()
+    """What decides results and has no digest: models of providers, servers, programs of the machine."""
 
     @property
     def keys(self) -> dict[str, str]:

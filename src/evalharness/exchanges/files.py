@@ -32,6 +32,7 @@ from evalharness.domain.exchange import TARGET, Exchange, ExchangeError
 from evalharness.domain.finding import Finding
 from evalharness.domain.invalid_values import explain
 from evalharness.errors import UsageError
+from evalharness.exchanges.links import node_of_trial
 from evalharness.values.json_value import Json
 
 ABOUT = "recording.json"
@@ -210,10 +211,6 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 # Recordings of workflow datasets: one exchange each, by an id that says which.
-
-
-def node_of_trial(node: str, index: int) -> str:
-    return f"{node}@{index}" if index else node
 
 
 def write_workflow_files(

@@ -22,6 +22,7 @@ from evalharness.contracts.exchange import (
     Workspace,
 )
 from evalharness.domain.exchange import TARGET, Exchange, ExchangeError, ExchangeKind, Replayed
+from evalharness.domain.transcript import Transcript
 from evalharness.errors import (
     CallCutOff,
     ModelUnavailable,
@@ -32,6 +33,7 @@ from evalharness.errors import (
 )
 from evalharness.exchanges.canonical import Canon, first_difference, likeness, placed
 from evalharness.exchanges.foreign import answer_of_nodes, foreign_reply
+from evalharness.exchanges.links import with_links
 from evalharness.values.digest import canonical_json
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
@@ -166,6 +168,10 @@ class RecordedTape(Tape):
         if not self.grader:
             return TARGET
         return f"embed.{self.grader}" if kind == "embed" else f"judge.{self.grader}"
+
+    def linked(self, answer: Transcript, run_id: str) -> Transcript:
+        taping = self._taping
+        return with_links(answer, run_id, taping.mode, (taping.dataset, self._case_id, taping.variant), self._index)
 
     # What is kept without being a call
 

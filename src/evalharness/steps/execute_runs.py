@@ -289,7 +289,7 @@ def prepare_run(
     options = with_secret(options, recording)
     suite = _seeded(suite, recording, options)
     environment = context.settings.environment
-    taping = taping_of(suite, options, context)
+    taping = taping_of(suite, variant.name, options, context)
     spec = RunSpec(suite, variant.target, file.root, options, variables.values, environment, taping=taping)
     check_commands(suite, variant.target, file.root, spec.environment)
     parts, lock = _locked(spec, variables, budget, context, file.label)
@@ -319,7 +319,7 @@ def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Co
     """A stored run that goes on, locked as it would be now."""
     environment = context.settings.environment
     recording = find_recording(run.suite, run.variant, run.options, context.store)
-    taping = taping_of(run.suite, run.options, context)
+    taping = taping_of(run.suite, run.variant, run.options, context)
     spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment, taping=taping)
     parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
     return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget, recording=recording)
@@ -350,7 +350,7 @@ def _locked(
         cases=lock_cases(planned, spec.root),
         harness_version=VERSION,
     )
-    return parts, lock
+    return parts, lock.model_copy(update={"unpinned": parts.unpinned()})
 
 
 def _digest_of(target: Target, prompt: Prompt | None, used: UsedVariables, where: str) -> str:

@@ -120,11 +120,12 @@ def with_secret(options: RunOptions, recording: Recording | None) -> RunOptions:
     return options.model_copy(update={"recording_secret": secret, "recordings": place})
 
 
-def taping_of(suite: Suite, options: RunOptions, context: Context) -> Taping:
+def taping_of(suite: Suite, variant: str, options: RunOptions, context: Context) -> Taping:
     if options.mode == "live":
         return Taping()
     ignored = suite.replay.ignore if suite.replay is not None else ()
-    return Taping(options.mode, options.recording_secret, ignored, context.store.redactor)
+    redactor = context.store.redactor
+    return Taping(options.mode, options.recording_secret, ignored, redactor, dataset=suite.name, variant=variant)
 
 
 def with_recordings(units: Iterator[WorkUnit], run: Run, recording: Recording | None) -> Iterator[WorkUnit]:

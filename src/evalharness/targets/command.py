@@ -100,6 +100,10 @@ class CommandTarget(Target):
         named = [*words_of(self.options.command), *self.options.readable]
         return digest([super().digest(), digests_of_files(named, self.services.root)])
 
+    def unpinned(self) -> tuple[str, ...]:
+        program = program_of(self.options.command)
+        return (f"program {program}",) if program and not file_named(program, self.services.root) else ()
+
     async def open(self) -> None:
         if self.options.sandbox:
             readable_paths(self.services.root, self.options.readable)

@@ -110,6 +110,10 @@ class HttpTarget(Target):
             return asking
         return digest([asking, options.start, digests_of_files(words_of(options.start), self.services.root)])
 
+    def unpinned(self) -> tuple[str, ...]:
+        place = urlsplit(self.options.url).netloc.rpartition("@")[2]  # without a login
+        return () if self.options.start is not None else (f"server {place}",)
+
     async def open(self) -> None:
         if self.options.start is not None:
             self._server = await self.services.servers.join(self._server_key, self._own_server(self.options.start))

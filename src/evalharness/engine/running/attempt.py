@@ -201,6 +201,8 @@ class Attempting:
                 answered, measured_s = await self._recorded_whole(target, task, limit, asked)
             if isinstance(answered, NoAnswer):
                 return _unanswered(answered, measured_s)
+            if tape is not None:
+                answered = tape.linked(answered, task.run_id)
             return await _graded(task, planned, answered, measured_s, tape)
         finally:
             await task.end()

@@ -214,6 +214,12 @@ class Parts:
             yield plan
         self._needs = needs
 
+    def unpinned(self) -> tuple[str, ...]:
+        """Known once each case has been looked at."""
+        judges = () if self._needs is None else (*self._needs.judges, *self._needs.embedders)
+        named = [*(f"model {name}" for name in judges), *(w for _, target in self._targets for w in target.unpinned())]
+        return tuple(sorted(set(named)))
+
     @property
     def _targets(self) -> list[tuple[str, Target]]:
         """Every target that some case will be tried on, each once, with its label."""

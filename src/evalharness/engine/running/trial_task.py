@@ -54,11 +54,11 @@ class TrialTask:
         "_own",
         "_planned",
         "_root",
-        "_run_id",
         "_sessions",
         "_tidy",
         "gateway",
         "index",
+        "run_id",
         "seed",
         "timeout_s",
     )
@@ -81,7 +81,7 @@ class TrialTask:
         self.seed = seed
         self._environment = environment
         self._root = root
-        self._run_id = run_id
+        self.run_id = run_id
         self._tidy = tidy
         self._folder: Path | None = None
         self._before: Snapshot = {}
@@ -159,7 +159,7 @@ class TrialTask:
         if self._tidy is not None:
             self._tidy()
         while True:
-            folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self._run_id}-")).resolve()
+            folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self.run_id}-")).resolve()
             try:
                 self._lock = _locked(folder)
             except OSError:  # too many open files
