@@ -166,6 +166,12 @@ class EvaluateOptions(GradingOptions, total=False):
     """Stop as soon as the gate is decided. The value is how much lower is too low: 0.1 is 10 points."""
     max_failures: int | None
     """Stop after so many failed trials."""
+    mode: Mode
+    """Whether calls are recorded or replayed."""
+    recordings: str
+    """Where `replay` and `auto` look: a run or a folder."""
+    gateway: bool
+    """Whether targets ask their models through the gateway."""
     resume: str | None
     """A run to continue."""
 
