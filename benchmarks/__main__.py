@@ -28,6 +28,7 @@ from benchmarks import (
     overhead,
     peer_costs,
     plugin_bias,
+    recording,
     rest_api,
     sections,
     startup,
@@ -45,6 +46,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "code": function_output.measure,
     "peers": peer_costs.measure,
 }
+RECORDING = {"recording": recording.measure}
 COMPARING = {"comparing": comparing.measure}
 REPORTS = {"html-report": html_report.measure}
 SERVING = {"rest-api": rest_api.measure}
@@ -64,9 +66,10 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
+    chosen = options.only or (*COSTS, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
     for section, group in (
         ("Costs", COSTS),
+        ("Recording", RECORDING),
         ("Comparing", COMPARING),
         ("Reports", REPORTS),
         ("Serving", SERVING),
@@ -103,7 +106,7 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*COSTS, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
+        choices=[*COSTS, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
         help="one benchmark; may be repeated",
     )
     parser.add_argument(

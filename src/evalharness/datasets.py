@@ -27,6 +27,7 @@ from evalharness.documents.artifact import (
 )
 from evalharness.documents.artifact_view import ArtifactView, create_artifact_view
 from evalharness.documents.assertions import Assertion, AssertionResult, evaluate_assertions
+from evalharness.documents.recording import ProviderRecording, RecordingMetadata, RecordingStore
 from evalharness.documents.scores import (
     Algorithm,
     Score,
@@ -62,7 +63,10 @@ __all__ = [
     "EvalVariant",
     "JudgeCache",
     "LlmJudgeScorer",
+    "ProviderRecording",
+    "RecordingMetadata",
     "RecordingParts",
+    "RecordingStore",
     "RunSnapshot",
     "RuntimeEvent",
     "Score",

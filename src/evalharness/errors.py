@@ -19,6 +19,7 @@
     ├── StoreError                 3  the store cannot be read or written
     ├── IncompleteVerdict          3  a judge gave no verdict on some criteria; carries those it gave
     ├── SpendCapReached            3  the run may cost no more; what is finished is kept, the rest stays pending
+    ├── ReplayMiss                 3  a replayed trial made a call that was not recorded; nothing was sent
     └── TargetUnavailable          3  the target could not be reached: a trial ends in `error`, never in `failed`
         ├── ModelUnavailable       3  a language model gave no reply: limits, faults, refused keys
         ├── ImpossibleFigure       3  an answer's cost, token count or duration is impossible: the trial ends in `error`
@@ -28,6 +29,7 @@
     ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
     ├── TrialSkipped                  the trial cannot be judged: `skipped` with this reason
     ├── BadReply                      a model's reply is not valid, even after repairs
+    ├── CallCutOff                    a replayed call was cut off by the target's time limit when it was recorded
     └── Unscored                      the grader could not decide: an `unscored` grade with this reason
 
 This module has no behaviour beyond messages. `engine/running/attempt.py` turns an exception into a trial's state,
@@ -227,6 +229,10 @@ class IncompleteVerdict(HarnessError):
         self.results = tuple(results)
 
 
+class ReplayMiss(HarnessError):
+    """A replayed trial made a call that was not recorded: nothing was sent."""
+
+
 class SpendCapReached(HarnessError):
     pass
 
@@ -285,6 +291,10 @@ class TrialSkipped(TrialFault):
 
 class BadReply(TrialFault):
     pass
+
+
+class CallCutOff(TrialFault):
+    """A replayed call: when it was recorded, the time limit of the target came before its reply."""
 
 
 class Unscored(TrialFault):

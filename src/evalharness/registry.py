@@ -32,7 +32,17 @@ from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.values.json_value import Json
 
 Noun = Literal[
-    "grader", "target", "sandbox", "executor", "store", "reporter", "transcript", "models", "llm", "embedder"
+    "grader",
+    "target",
+    "sandbox",
+    "executor",
+    "store",
+    "reporter",
+    "transcript",
+    "models",
+    "llm",
+    "embedder",
+    "exchanges",
 ]
 
 BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
@@ -105,6 +115,15 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     "models": {
         "open": "evalharness.llms.pool:OpenModels",
         "try_judge": "evalharness.graders.judges.validation:try_judge",
+    },
+    "exchanges": {
+        "tape": "evalharness.exchanges.tape:RecordedTape",
+        "models": "evalharness.exchanges.taped_llms:TapedModels",
+        "gateway": "evalharness.exchanges.gateway.server:LocalGateway",
+        "files": "evalharness.exchanges.files:find_files",
+        "run": "evalharness.exchanges.files:RecordedRun",
+        "write_cases": "evalharness.exchanges.files:write_files",
+        "write_nodes": "evalharness.exchanges.files:write_workflow_files",
     },
     "reporter": {
         "terminal": "evalharness.reports.terminal.run_report:TerminalReporter",

@@ -194,6 +194,7 @@ NAMES_COMMANDS = {
     "sandboxes/bubblewrap.py",
     "sandboxes/nobody.py",
     "sandboxes/bubblewrap_command.py",
+    "sandboxes/way_out.py",
     "testing/pytest_plugin.py",
 }
 COMMAND_OR_FLAG = re.compile(rf"(?<![\w-])--[a-z]|eval-harness ({'|'.join(COMMANDS)})\b")

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.execution import Execution
 from evalharness.contracts.store import Store
+from evalharness.domain.exchange import Mode
 from evalharness.domain.run import Run, RunLock
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.reports.report_files import check_compared, remove_earlier
@@ -28,13 +30,17 @@ class ResumeRequest:
     max_concurrency: int | None = None
     max_cost_usd: float | None = None
     max_tokens: int | None = None
+    mode: Mode | None = None
+    """Only a replay can go on otherwise: as `auto`, which asks for what is not recorded; and the other way round."""
+    recordings: str = ""
     outputs: tuple[Path, ...] = ()
     """Where reports will be written."""
 
-    def changes(self) -> dict[str, float | None]:
+    def changes(self) -> dict[str, Any]:
         """Of a run's options: what is set again."""
-        asked = {name: getattr(self, name) for name in ("max_concurrency", "max_cost_usd", "max_tokens")}
-        return {name: value for name, value in asked.items() if value is not None}
+        asked = {name: getattr(self, name) for name in ("max_concurrency", "max_cost_usd", "max_tokens", "mode")}
+        recordings = {"recordings": self.recordings} if self.recordings else {}
+        return {name: value for name, value in asked.items() if value is not None} | recordings
 
 
 async def resume_runs(context: Context, request: ResumeRequest, execution: Execution | None = None) -> list[Run]:
@@ -80,7 +86,8 @@ async def continue_runs(context: Context, runs: list[Run], request: ResumeReques
 def _prepared(
     context: Context, run: Run, runs: Iterable[Run], request: ResumeRequest, before: list[PreparedRun]
 ) -> PreparedRun:
-    """Refuses to mix results of different targets or graders in one run."""
+    """Refuses to mix results of different targets or graders in one run, and recorded ones with others."""
+    _check_mode(run, request)
     options = run.options.model_copy(update={"max_failures": None})
     going_on = run.model_copy(update={"options": options.model_copy(update=request.changes())})
     variables = stored_variables(run, request.variables, context.settings)
@@ -97,6 +104,17 @@ def _prepared(
         )
     item.run = going_on
     return item
+
+
+def _check_mode(run: Run, request: ResumeRequest) -> None:
+    before, now = run.options.mode, request.mode
+    if now not in (None, before) and not (run.is_replayed and now in ("replay", "auto")):
+        raise CannotResume(
+            f"run {run.name} was started with mode {before}, so it cannot go on with mode {now}",
+            hint="only replay and auto can take each other's place",
+        )
+    if request.recordings and not run.is_replayed:
+        raise CannotResume(f"run {run.name} does not replay anything, so it has no use for recordings")
 
 
 def _refuse_unfinished(store: Store, regrade: Run) -> None:

@@ -258,7 +258,7 @@ def _prepared(
     from evalharness.steps.choose_stopping import stopping_plan
 
     plan = stopping_plan(item.run, request.sequential, context.store, context.today)
-    options = options.model_copy(update={"sequential": plan})
+    options = item.run.options.model_copy(update={"sequential": plan})
     return replace(item, run=item.run.model_copy(update={"options": options}))
 
 

@@ -34,6 +34,21 @@ DEFAULT_FORMAT = "csv"
     heading=OUTPUT,
     help="One row per trial, or one per grade.",
 )
+@option(
+    "--recordings",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    heading=OUTPUT,
+    help="Instead: write what recorded runs asked and were told to DIR, for --mode replay --recordings DIR.",
+)
+@option(
+    "--layout",
+    type=click.Choice(["cases", "nodes"]),
+    default="cases",
+    show_default=True,
+    heading=OUTPUT,
+    help="With --recordings: one file per case, or one recording per node as workflow datasets have them.",
+)
 @format_choice(
     "EVALHARNESS_EXPORT_FORMAT",
     "The data format.  [default: by the extension of FILE, else csv]",
@@ -48,6 +63,8 @@ def command(runs: tuple[str, ...], **flags: Any) -> int:
 
     RUN is a run, a baseline or a JSON report file; a report file has only the beginning of each answer.
     """
+    if flags["recordings"] is not None:
+        return _export_recordings(runs, flags)
     from evalharness.actions.write_report import find_reported
     from evalharness.cli.stdout import screen_on
     from evalharness.cli.written_files import say_written, write_all
@@ -67,3 +84,14 @@ def command(runs: tuple[str, ...], **flags: Any) -> int:
         code, written = write_all(0, writes, harness.redact)
         say_written(written, screen_on(sys.stdout, harness.redact))
     return code
+
+
+def _export_recordings(runs: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from evalharness.actions.export_recordings import export_recordings
+    from evalharness.harness import Harness
+
+    folder = flags["recordings"]
+    with Harness.open(flags["store"], to_read=True) as harness:
+        written = harness.call(export_recordings, runs, folder, flags["layout"])
+    print(f"{folder}: {written} file{'' if written == 1 else 's'} written")
+    return 0

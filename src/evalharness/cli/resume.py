@@ -20,12 +20,14 @@ from evalharness.cli.flags import (
     var_option,
     verbosity_options,
 )
+from evalharness.cli.recording_flags import recording_options
 from evalharness.cli.references import RUN
 
 
 @click.command("resume", cls=Command)
 @click.argument("run", required=False, type=RUN)
 @concurrency_option
+@recording_options
 @spending_options
 @env_option
 @var_option
@@ -50,6 +52,8 @@ def command(run: str | None, **flags: Any) -> int:
         variables=flags["variables"],
         env=flags["env"],
         max_concurrency=flags["max_concurrency"],
+        mode=flags["mode"],
+        recordings=flags["recordings"],
         outputs=tuple(flags["outputs"]),
         **spending_wishes(flags),
     )

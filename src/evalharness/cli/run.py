@@ -35,6 +35,7 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.numbers import Integer, Integers, Number, Points
+from evalharness.cli.recording_flags import gateway_options, recording_options, recording_wishes
 from evalharness.cli.references import SUITE, RunReference, file_names
 from evalharness.errors import NothingFailed, UsageError
 
@@ -108,6 +109,8 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 )
 @option("-x", "stops_at_first", is_flag=True, heading=EXECUTION, help="Stop at the first failed trial.")
 @option("--max-failures", type=Integer(1), metavar="N", heading=EXECUTION, help="Stop after N failed trials.")
+@recording_options
+@gateway_options
 @sandbox_option
 @env_option
 @var_option
@@ -251,6 +254,9 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             sandbox=flags["sandbox"],
             run_name=flags["run_name"],
             **model_wishes(flags),
+            **recording_wishes(flags),
+            gateway=flags["gateway"],
+            keeps_pace=flags["replay_timing"],
         ),
     )
 

@@ -9,22 +9,31 @@ import click
 
 from evalharness.cli.command import Command
 from evalharness.cli.flags import debug_option, json_option, option, store_option, verbosity_options
-from evalharness.cli.references import RUN
+from evalharness.cli.references import RUN, RunReference
 from evalharness.reports.json_text import json_text
 
 
 @click.command("show", cls=Command)
 @click.argument("words", nargs=-1, type=RUN, metavar="[RUN] [CASE]...")
 @option("--failed", is_flag=True, help="Show every case of RUN that failed, is flaky or ended in error.")
+@option(
+    "--against",
+    type=RunReference(),
+    metavar="RUN",
+    help="Show step by step where the first trials of CASE in both runs part.",
+)
 @store_option
 @verbosity_options
 @json_option
 @debug_option
-def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: int, as_json: bool) -> int:
+def command(
+    words: tuple[str, ...], failed: bool, against: str | None, store: str | None, verbosity: int, as_json: bool
+) -> int:
     """Show RUN again, or everything about some of its cases: answers, checks, printed output, stack traces.
 
     RUN and CASE are ids or names. Without RUN, the newest run is shown.
     """
+    from evalharness.actions.align_trials import align_trials
     from evalharness.actions.show_run import find_shown, show_cases, show_failed_cases
     from evalharness.cli.stdout import command_name, is_live
     from evalharness.domain.reported_run import Presentation
@@ -35,6 +44,10 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
         run, names = harness.call(find_shown, words)
         if failed and names:
             raise click.UsageError("give case names or --failed, not both")
+        if against is not None:
+            if failed or not names:
+                raise click.UsageError("--against needs the name of a case: show RUN CASE --against RUN")
+            return _show_alignments(harness.call(align_trials, run, names, against), as_json=as_json)
         if not failed and not names:
             presentation = Presentation(
                 str, command_name(), store, is_live(sys.stdout), is_shown=True, verbosity=verbosity
@@ -43,6 +56,22 @@ def command(words: tuple[str, ...], failed: bool, store: str | None, verbosity: 
             return 0
         found = harness.call(show_failed_cases, run) if failed else harness.call(show_cases, run, names)
         _show_cases(run, found, as_json=as_json, several=failed or len(names) > 1)
+    return 0
+
+
+def _show_alignments(found: Any, *, as_json: bool) -> int:
+    from evalharness.cli.stdout import screen_on
+    from evalharness.reports.terminal.alignment import show_alignment
+
+    if as_json:
+        documents = [{**each.model_dump(mode="json"), "first_difference": each.first_difference} for each in found]
+        print(json_text(documents[0] if len(documents) == 1 else {"cases": documents}))
+        return 0
+    screen = screen_on(sys.stdout)
+    for position, each in enumerate(found):
+        if position:
+            screen.say()
+        show_alignment(screen, each)
     return 0
 
 

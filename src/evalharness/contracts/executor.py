@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from evalharness.contracts.budget import Budget
+from evalharness.contracts.exchange import LIVE, Taping, TrialRecording
 from evalharness.contracts.store import JudgeCache
 from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
@@ -38,6 +39,8 @@ class RunSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     keeps_verdicts: bool = False
     """Where stored answers are graded: verdicts that judges gave stay as they are."""
+    taping: Taping = LIVE
+    """How calls are recorded and replayed."""
 
     def __copy__(self) -> RunSpec:
         return replace(self)
@@ -86,13 +89,15 @@ def _callables(written: Any) -> Iterator[str]:
 class WorkUnit(NamedTuple):
     """One trial to run.
 
-    `earlier` are the attempts of a trial that is resumed, or of the trial whose stored answer is graded.
+    `earlier` are the attempts of a trial that is resumed, or of the trial whose stored answer is graded. `recording` is
+    what a trial that is replayed takes its replies from.
     """
 
     case_id: str
     trial_index: int
     seed: int
     earlier: tuple[Attempt, ...] = ()
+    recording: TrialRecording = TrialRecording()
 
 
 class ExecutorSession(Protocol):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -153,6 +153,36 @@ class Embedder(ABC):
         """Called at least once, even for a model that was never used."""
 
 
+class Relayed(NamedTuple):
+    """A provider's reply: JSON, or the text of a stream. `usage` and `cost_usd` are None where nobody says them."""
+
+    reply: Json
+    usage: Usage | None = None
+    cost_usd: float | None = None
+
+
+class Relay(ABC):
+    """Sends requests that somebody else has written in a provider's own form."""
+
+    name: str
+    """`provider/model`"""
+    wire: str
+    """The form that the provider understands, as the registry calls it: openai-compatible, anthropic."""
+
+    @abstractmethod
+    async def send(
+        self,
+        path: str,
+        body: Json,
+        usage_of: Callable[[Any], Usage | None],
+        heard: Callable[[bytes], None] | None = None,
+    ) -> Relayed:
+        """With `heard`, the reply is a stream and handed on as it comes. `usage_of` reads what the reply took.
+
+        Raises ModelUnavailable and SpendCapReached, as a language model does.
+        """
+
+
 class Models(Protocol):
     """The models of a run, each opened once; their cost is added up and capped."""
 
@@ -164,6 +194,8 @@ class Models(Protocol):
         ...
 
     def embedder(self, name: str) -> Embedder: ...
+
+    def relay(self, name: str) -> Relay: ...
 
     def price_known(self, name: str) -> bool: ...
 

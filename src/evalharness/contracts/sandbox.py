@@ -31,9 +31,10 @@ class ProcessRequest:
     """`argv` is an argument list (a shell line is `("/bin/sh", "-c", line)`), `env` the child's complete environment.
 
     Of each stream the first and the last `keep_bytes` are kept; more than `flood_bytes` on one ends the process.
-    `readable`, `network`, `limits` and `is_first` matter to sandboxes that isolate: `readable` are folders and files
-    that may be read beside the system's own; only `cwd` may be written. A program that `is_first` is the sandbox's
-    process number 1: no other process of the sandbox holds its pipes, and none inside can kill it.
+    `readable`, `network`, `reaches`, `limits` and `is_first` matter to sandboxes that isolate: `readable` are folders
+    and files that may be read beside the system's own; only `cwd` may be written. `reaches` is a port of this machine's
+    loopback that can be reached even without a network. A program that `is_first` is the sandbox's process number 1: no
+    other process of the sandbox holds its pipes, and none inside can kill it.
     """
 
     argv: tuple[str, ...]
@@ -45,6 +46,7 @@ class ProcessRequest:
     flood_bytes: int = 268_435_456
     readable: tuple[str, ...] = ()
     network: bool = False
+    reaches: int | None = None
     limits: Limits = Limits()
     is_first: bool = False
 

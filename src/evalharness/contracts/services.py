@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from evalharness.contracts.exchange import Exchanges
+from evalharness.contracts.gateway import Gateway
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.servers import Servers
@@ -45,6 +47,10 @@ class Services:
     """Where `references.py` imports users' functions."""
     servers: Servers = field(default_factory=Servers)
     """Those that targets of this call have started."""
+    exchanges: Exchanges = field(default_factory=Exchanges)
+    """Through which every call leaves."""
+    gateway: Gateway | None = None
+    """Where targets in any language can ask their models; None where nobody wants it."""
 
     def llm(self, name: str) -> Llm:
         if self.models is None:

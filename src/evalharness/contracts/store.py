@@ -17,6 +17,7 @@ from evalharness.contracts.review_store import ReviewStore
 from evalharness.contracts.run_pages import RunPages
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
+from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.job import Job, JobState
 from evalharness.domain.report import Report
@@ -148,7 +149,9 @@ class RunStore(Protocol):
 
     @abstractmethod
     def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
-        """The runs of a suite, finished or not, that were created at a moment or later; newest first, no regrades.
+        """The runs of a suite, finished or not, that were created at a moment or later; newest first.
+
+        Regrades and replays are left out: they look at old answers again.
 
         Read as they are asked for: whoever wants the newest ones does not pay for the others.
         """
@@ -164,7 +167,7 @@ class RunStore(Protocol):
 
     @abstractmethod
     def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
-        """Finished runs of a suite, newest first, without regrades: those before a run, or all.
+        """Finished runs of a suite, newest first, without regrades and replays: those before a run, or all.
 
         Unreadable runs are left out.
         """
@@ -176,6 +179,11 @@ class RunStore(Protocol):
 
         An unreadable run counts as an empty text.
         """
+        ...
+
+    @abstractmethod
+    def recorded_runs(self, suite_name: str) -> list[tuple[str, str]]:
+        """The id and the variant of the newest runs that recorded their exchanges, newest first."""
         ...
 
     @abstractmethod
@@ -216,6 +224,14 @@ class TrialStore(Protocol):
     @abstractmethod
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         """The trials of a run, or of one of its cases, with all their attempts."""
+        ...
+
+    @abstractmethod
+    def exchanges(self, run_id: str, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
+        """By case: what was recorded of the trial with this index, in order; cases without any are left out.
+
+        A trial and its exchanges are committed together.
+        """
         ...
 
     @abstractmethod

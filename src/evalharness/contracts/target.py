@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
@@ -58,6 +59,11 @@ class Task(Protocol):
         """A separate folder for this trial with the case's files, created on first use."""
         ...
 
+    @property
+    def gateway(self) -> GatewaySession | None:
+        """Where this attempt can ask its models; None where there is no gateway."""
+        ...
+
     async def session(self, sandbox: Sandbox) -> SandboxSession:
         """The trial's session in this sandbox, with its workspace; opened on the first call, closed with the trial."""
         ...
@@ -71,6 +77,13 @@ class Target(ABC):
     """Whether its answer can depend on the question. If not, variables used only in questions are not needed."""
     is_metered: ClassVar[bool] = False
     """Whether `Services.models` charges all its spending call by call; otherwise the cost in its answer is charged."""
+
+    records_calls: bool = False
+    """Whether a recording has its calls one by one: then a replay executes it, and answers them. Otherwise a recording
+    has its whole answers, and a replay does not execute it."""
+
+    may_use_gateway: ClassVar[bool] = False
+    """Whether the gateway, if there is one, is for it: then its calls are recorded one by one, and metered."""
 
     options: Any
     spec: TargetSpec
@@ -91,9 +104,17 @@ class Target(ABC):
         """Changes if the target may answer differently for a reason that the harness can see."""
         return digest([self.spec.kind, self.options.model_dump(mode="json"), self.spec.tools, self.spec.variant])
 
+    @property
+    def uses_gateway(self) -> bool:
+        return self.may_use_gateway and self.services.gateway is not None
+
     def models(self) -> tuple[str, ...]:
         """The language models it uses, as `provider/model`; each is looked up before the first trial."""
         return ()
+
+    def unpinned(self) -> tuple[str, ...]:
+        """What decides its answers, but is in no digest: another time it may be something else under the same name."""
+        return tuple(f"model {name}" for name in self.models())
 
     async def open(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Import, look up or start what is needed; raises TargetUnavailable before any trial runs."""

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.comparison import Comparison
+from evalharness.domain.exchange import Mode
 from evalharness.domain.finding import Finding, MaybeFinding
 from evalharness.domain.gate import GateResult
 from evalharness.domain.grade import Judging
@@ -156,6 +157,23 @@ REPORT_FORMAT = 2
 """Raised by a version whose reports have further figures; see `engine/verifying/verified_report.py: FIGURES_SINCE`."""
 
 
+class TapedRun(Record):
+    """How a run was recorded or replayed. `recording` is the run or the folder that it was replayed from.
+
+    `answers`: attempts whose target was not executed. `differing`: results of tools that came out differently this
+    time; the model got the recorded ones. `unasked`: recorded calls that nobody asked for. `missed`: trials that asked
+    for something that was not recorded.
+    """
+
+    mode: Mode
+    recording: str = ""
+    exchanges: int = 0
+    answers: int = 0
+    differing: int = 0
+    unasked: int = 0
+    missed: int = 0
+
+
 class RunMetadata(Record):
     suite_name: str
     run_id: str
@@ -173,6 +191,8 @@ class RunMetadata(Record):
     """Whether a later answer counts for states and pass rate; pass@k, pass^k and comparisons follow the first."""
     sequential: bool = False
     """Whether the run was allowed to stop early: its figures are never pooled with those of a fixed number."""
+    taped: TapedRun | None = Field(default=None, exclude_if=lambda taped: taped is None)
+    """None for a live run."""
     format: Annotated[int, Field(ge=0, le=REPORT_FORMAT)] = 0
     """The `REPORT_FORMAT` of the version that wrote it; 0 in reports that were written before it was reported."""
 

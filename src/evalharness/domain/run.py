@@ -12,6 +12,7 @@ from typing import Any, TypedDict, get_args
 from pydantic import Field, ValidationError
 
 from evalharness.domain.case import Case
+from evalharness.domain.exchange import Mode
 from evalharness.domain.gate import GateOverrides
 from evalharness.domain.grade import Grade, GraderType
 from evalharness.domain.invalid_values import explain
@@ -59,6 +60,8 @@ class RunLock(Record):
     trials: int
     cases: dict[str, CaseLock]
     variables: dict[str, str | None] = Field(default_factory=dict)
+    unpinned: tuple[str, ...] = ()
+    """What decides results and has no digest: models of providers, servers, programs of the machine."""
 
     @property
     def keys(self) -> dict[str, str]:
@@ -104,6 +107,16 @@ class RunOptions(Record):
     """Whether verdicts that a judge gave before are used again."""
     run_name: str = ""
     """What the run is called; empty for a name that the store makes up."""
+    mode: Mode = "live"
+    """Whether calls are recorded or replayed."""
+    recordings: str = ""
+    """Where `replay` and `auto` look: a run or a folder; empty for the newest recorded run of the suite."""
+    gateway: bool = False
+    """Whether targets ask their models through the gateway, also where the suite does not say so."""
+    keeps_pace: bool = False
+    """Whether streams are replayed as slowly as they were recorded."""
+    recording_secret: str = Field(default="", repr=False)
+    """What the words are made from that judges must echo; hex, the same in the recording and in its replays."""
     origin: Origin = Origin()
 
     @property
@@ -153,6 +166,12 @@ class EvaluateOptions(GradingOptions, total=False):
     """Stop as soon as the gate is decided. The value is how much lower is too low: 0.1 is 10 points."""
     max_failures: int | None
     """Stop after so many failed trials."""
+    mode: Mode
+    """Whether calls are recorded or replayed."""
+    recordings: str
+    """Where `replay` and `auto` look: a run or a folder."""
+    gateway: bool
+    """Whether targets ask their models through the gateway."""
     resume: str | None
     """A run to continue."""
 
@@ -194,8 +213,13 @@ class Run(Record):
 
     @property
     def has_fresh_trials(self) -> bool:
-        """Whether its target was asked; a regrade and the grading of stored artifacts look at old answers again."""
-        return not self.regrade_of and self.target.kind != "artifact"
+        """Whether its target was asked; a regrade, a replay and the grading of stored artifacts look at old answers."""
+        return not self.regrade_of and self.target.kind != "artifact" and not self.is_replayed
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether its replies come from a recording, all of them or those that there were."""
+        return self.options.mode in ("replay", "auto")
 
     def target_of(self, case: Case) -> TargetSpec:
         """Who answers a case: its own target, which may be one of those that the suite names, or the run's."""

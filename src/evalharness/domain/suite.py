@@ -123,6 +123,38 @@ class Variant(Record):
         return {"id": self.name, **said} if said or self.target is None else {}
 
 
+class ReplayOptions(Record):
+    """`ignore`: where a request may differ from the recorded one: JSON paths (`$.metadata`), regular expressions."""
+
+    ignore: tuple[str, ...] = ()
+
+    @field_validator("ignore", mode="before")
+    @classmethod
+    def _one_or_several(cls, written: Any) -> Any:
+        return (written,) if isinstance(written, str) else written
+
+
+class GatewayOptions(Record):
+    """`models`: the names that agents may ask for, each with the provider's model that is asked in its place. Without
+    any, every model may be asked."""
+
+    models: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _switched_on(cls, written: Any) -> Any:
+        """`gateway: true`"""
+        return {} if written is True else written
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _by_name(cls, written: Any) -> Any:
+        """A list has names that stand for themselves."""
+        if isinstance(written, str):
+            written = (written,)
+        return {name: name for name in written} if isinstance(written, list | tuple) else written
+
+
 class Suite(Record):
     schema_version: Literal["1.0"] = "1.0"
     name: Name
@@ -149,6 +181,8 @@ class Suite(Record):
     config: SuiteConfig = Field(default_factory=SuiteConfig)
     reporting: Reporting | None = None
     notify: Notifications = None
+    replay: ReplayOptions | None = None
+    gateway: GatewayOptions | None = None
     metadata: dict[str, Json] = Field(default_factory=dict)
     cases: tuple[Case, ...] = Field(
         validation_alias=AliasChoices("test_cases", "cases"), serialization_alias="test_cases", default=()
@@ -181,6 +215,11 @@ class Suite(Record):
             if info.mode == "json":  # from a store
                 return None
             raise
+
+    @field_validator("gateway", mode="before")
+    @classmethod
+    def _switched_off(cls, written: Any) -> Any:
+        return None if written is False else written
 
     @field_validator("k", mode="before")
     @classmethod

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from evalharness.domain.exchange import Exchange, Replayed
 from evalharness.domain.grade import SPEND_CAP, Grade, GradeState, Judging, added_up
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import Transcript
@@ -14,9 +15,10 @@ TrialState = Literal["passed", "failed", "error", "skipped", "awaiting"]
 TRIAL_STATES: tuple[TrialState, ...] = ("passed", "failed", "error", "skipped", "awaiting")
 TIME_LIMIT = "time limit"
 """How the reason of a trial begins that got no answer in time."""
-Cause = Literal["", "not_needed", "given_up", "spend_cap"]
+Cause = Literal["", "not_needed", "given_up", "spend_cap", "replay_miss"]
 """What the harness did to a trial: skipped because its sequential run had been decided (before the trial was begun, or
-while it was under way), or left without a grade because there was no money for one."""
+while it was under way), left without a grade because there was no money for one, or ended because its replay asked for
+something that was not recorded."""
 NOT_NEEDED = "not needed: "
 GIVEN_UP = f"{NOT_NEEDED}given up under way, "
 """How the reasons begin of trials with these causes."""
@@ -59,6 +61,8 @@ class Outcome(NamedTuple):
     judging: str | None = None
     """What judges took in all its attempts: a JSON list with one entry per model."""
     cause: Cause = ""
+    replayed: str | None = None
+    """What the replay of the trial found, as JSON; None for a trial that was not replayed."""
 
     @property
     def is_open(self) -> bool:
@@ -71,6 +75,13 @@ class Outcome(NamedTuple):
         return self.cause in ("not_needed", "given_up")
 
 
+class TrialTape(Record):
+    """What was recorded of a trial, to be stored with it, and what its replay found."""
+
+    exchanges: tuple[Exchange, ...] = ()
+    replayed: Replayed | None = None
+
+
 class Trial(Record):
     """State, score and reason are the last attempt's; cost and tokens are summed over all attempts."""
 
@@ -78,6 +89,8 @@ class Trial(Record):
     index: int
     seed: int
     attempts: tuple[Attempt, ...] = Field(min_length=1)
+    tape: TrialTape | None = Field(default=None, exclude=True)
+    """None for a live trial, and for one that was read from a store."""
 
     @property
     def last(self) -> Attempt:

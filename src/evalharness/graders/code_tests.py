@@ -7,7 +7,6 @@ judges it.
 from __future__ import annotations
 
 import ast
-import secrets
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -17,6 +16,7 @@ from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options
 from evalharness.graders import sandboxed_code
 from evalharness.runners import run_tests
+from evalharness.values.digest import digest
 
 PROMPT = "prompt"
 CHECK = "check"
@@ -78,7 +78,7 @@ class CodeTests(Grader):
         prefix = context.case.content_text if options.prefix == PROMPT else options.prefix
         code = sandboxed_code.code_in(text, options.language, options.entry_point)
         limit_s = min(options.timeout_seconds, context.case.timeout_seconds or options.timeout_seconds)
-        token = secrets.token_hex(16)
+        token = self.services.exchanges.nonce(lambda: digest([options.test, text]))
         first = {"code": code, "prefix": prefix, "path": sandboxed_code.site_packages()}
         then = {
             "tests": options.test,

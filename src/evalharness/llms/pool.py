@@ -14,7 +14,7 @@ from typing import Literal
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
-from evalharness.contracts.model import Embedder, Llm, ModelName
+from evalharness.contracts.model import Embedder, Llm, ModelName, Relay
 from evalharness.domain.finding import Finding
 from evalharness.errors import UsageError
 from evalharness.llms.access import Access
@@ -22,6 +22,7 @@ from evalharness.llms.metered import Meter, Metered, MeteredEmbedder
 from evalharness.llms.post import CEILING, DEADLINE_S, Posting, always_allowed
 from evalharness.llms.prices import Price, Prices
 from evalharness.llms.providers import endpoint_of, parse_name, provider_named
+from evalharness.llms.relay import ProviderRelay
 
 DEADLINE = "EVALHARNESS_MODEL_DEADLINE"
 LONGEST_DEADLINE_S = 86_400.0
@@ -48,6 +49,7 @@ class OpenModels:
         self._llms: dict[ModelName, Llm] = {}
         self._by_name: dict[str, Llm] = {}
         self._embedders: dict[ModelName, Embedder] = {}
+        self._relays: dict[str, Relay] = {}
         self._posting: Posting | None = None
         self._prices: Prices | None = None
         self._notes: dict[Finding, None] = {}
@@ -71,6 +73,11 @@ class OpenModels:
             embedder: Embedder = registry.load("embedder", wire)(parsed.model, access)
             self._embedders[parsed] = MeteredEmbedder(embedder, meter)
         return self._embedders[parsed]
+
+    def relay(self, name: str) -> Relay:
+        if name not in self._relays:
+            self._relays[name] = ProviderRelay(name, *self._opened("llm", parse_name(name)))
+        return self._relays[name]
 
     def price_known(self, name: str) -> bool:
         """Whether the cost of this model can be added up, and so capped."""

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 
+from evalharness.contracts.exchange import TRIES
 from evalharness.errors import ModelUnavailable
 from evalharness.llms.endpoints import NOTHING, Endpoint, is_loopback
 from evalharness.llms.faults import ProviderFault, fault_of_status, head_of_reply, status_in_body, without
@@ -52,6 +53,7 @@ class _Call:
     body: bytes
     most_garbage: int
     lost: Callable[[int], None]
+    listener: Callable[[bytes], None] | None
     began_at: float
     gives_up_at: float
     waits_since: float = 0.0
@@ -59,10 +61,21 @@ class _Call:
     attempts: int = 0
     sent_at: float = 0.0
     garbage: int = 0
+    has_begun: bool = False
+    """Whether the beginning of a stream has been handed on."""
     backoffs: int = 0
     """The waits that the server did not ask for."""
     fault: ProviderFault | None = None
     """Why the last attempt failed."""
+
+    @property
+    def heard(self) -> Callable[[bytes], None] | None:
+        return None if self.listener is None else self._hand_on
+
+    def _hand_on(self, piece: bytes) -> None:
+        assert self.listener is not None
+        self.has_begun = True
+        self.listener(piece)
 
     def described(self, fault: ProviderFault) -> str:
         return f"{self.who}: {head_of_reply(without(self.endpoint.secrets, fault.words))}"
@@ -113,8 +126,12 @@ class Posting:
         *,
         lost: Callable[[int], None] = ignore_lost,
         most_garbage: int = MOST_GARBAGE,
+        heard: Callable[[bytes], None] | None = None,
     ) -> Value:
         """Send a request until a reply can be read. Raises ModelUnavailable with the server's message, if there is one.
+
+        With `heard` the reply is a stream: its pieces are handed on as they come, nothing is sent again once the first
+        one has come, and `read` gets the text of all of them.
 
         `lost` is called with the number of bytes sent whenever no readable reply came back.
 
@@ -123,13 +140,16 @@ class Posting:
         """
         pace = self.pace_of(endpoint)
         now = self._clock.now()
-        call = _Call(who, endpoint, path, _written(body), most_garbage, lost, now, now + self._deadline_s)
+        call = _Call(who, endpoint, path, _written(body), most_garbage, lost, heard, now, now + self._deadline_s)
         try:
             return await self._until_replied(call, pace, read)
         except asyncio.CancelledError as cancelled:
             if call.attempts and call.fault is None:
                 raise
             raise cancelled from call.unavailable(call.fault or pace.shut_by or NO_TURN, self._clock.now())
+        finally:
+            if (tries := TRIES.get()) is not None:
+                tries.count += call.attempts
 
     async def _until_replied(self, call: _Call, pace: Pace, read: Callable[[Json], Value]) -> Value:
         def gives_up_at() -> float:
@@ -181,6 +201,8 @@ class Posting:
             pace.line.leave(call, pace.succeeded_at)
         if response.is_lost or response.is_garbage:
             call.lost(len(call.body))
+        if call.has_begun:
+            return replace(response, may_pass=False)
         # If the deadline cut the attempt short, the previous fault says more.
         is_cut_short = response.is_lost and limit_s == left_s
         return replace(call.fault, may_pass=False) if is_cut_short and call.fault else response
@@ -191,8 +213,10 @@ class Posting:
         pace.was_answered = True
         if response.status != 200:
             return self._refused(response, response.status, pace, call.sent_at)
+        body: Json = response.text
         try:
-            body = parse_strictly(response.text, longest=LARGEST_BYTES)
+            if call.heard is None:
+                body = parse_strictly(response.text, longest=LARGEST_BYTES)
         except ValueError as error:
             call.lost(len(call.body))
             return ProviderFault(f"the reply is not valid: {error}", is_garbage=True)
@@ -201,7 +225,7 @@ class Posting:
                 return self._refused(response, status, pace, call.sent_at)
             value = read(body)
         except ValueError as error:
-            return ProviderFault(f"the reply is not valid: {error}", is_garbage=True)
+            return ProviderFault(f"the reply is not valid: {error}", is_garbage=True, may_pass=call.heard is None)
         pace.succeeded()
         self.trouble = ""
         return value
@@ -214,7 +238,9 @@ class Posting:
             return max(0.0, pace.line.silent_since(call, pace.succeeded_at) - call.sent_at)
 
         sending = asyncio.create_task(
-            self._sender.send(endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S))
+            self._sender.send(
+                endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S), call.heard
+            )
         )
         try:
             while not sending.done():
@@ -291,9 +317,14 @@ class Sender:
         self._session: Any = None
 
     async def send(
-        self, url: str, headers: Mapping[str, str], body: bytes, connect_s: float
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        connect_s: float,
+        heard: Callable[[bytes], None] | None = None,
     ) -> Response | ProviderFault:
-        """Send one request. `connect_s` limits only the connection, not the reply."""
+        """Send one request. `connect_s` limits only the connection, not the reply. `heard`: see `Posting.post`."""
         import aiohttp  # lazy: slow to import
 
         if self._session is None:
@@ -312,7 +343,7 @@ class Sender:
                 allow_redirects=False,
                 proxy=self._proxy_for(url),
             ) as response:
-                return await _read(response)
+                return await _read(response, heard)
         except aiohttp.InvalidURL as error:
             return ProviderFault(f"not a valid URL: {error}", may_pass=False)
         except aiohttp.ClientConnectorCertificateError as error:
@@ -345,10 +376,14 @@ def _is_among(host: str, listed: str) -> bool:
     return "*" in names or any(host == name or host.endswith(f".{name}") for name in names)
 
 
-async def _read(response: Any) -> Response | ProviderFault:
+async def _read(response: Any, heard: Callable[[bytes], None] | None) -> Response | ProviderFault:
     body = bytearray()
-    async for chunk in response.content.iter_chunked(65536):
+    is_stream = heard is not None and response.status == 200
+    chunks = response.content.iter_any() if is_stream else response.content.iter_chunked(65536)
+    async for chunk in chunks:
         body += chunk
+        if heard is not None and is_stream:
+            heard(chunk)
         if len(body) > LARGEST_BYTES:
             return ProviderFault(f"the reply is larger than {LARGEST_BYTES // 1024**2} MB", is_garbage=True)
     try:

@@ -11,7 +11,7 @@ from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding
 from evalharness.domain.grade import GraderType, GradeState, Judging
 from evalharness.domain.measurement import Measurement
-from evalharness.domain.report import Recommendation, Report
+from evalharness.domain.report import Recommendation, Report, RunMetadata
 from evalharness.domain.trial import Cause, TrialState
 
 Schema = dict[str, Any]
@@ -92,6 +92,7 @@ def _complete_finding(definitions: Schema) -> None:
 def _complete_report(definitions: Schema) -> None:
     """What the document has in place of some fields, and beside them."""
     finding, advice, report = (definitions[name] for name in ("Finding", Recommendation.__name__, Report.__name__))
+    definitions[RunMetadata.__name__]["required"].remove("taped")  # only where calls were recorded or replayed
     about = {name: advice["properties"][name] for name in ("kind", "cases")}
     definitions["AdviceFinding"] = _object({**finding["properties"], **about})
     del definitions[Recommendation.__name__], definitions["SlowTrial"]

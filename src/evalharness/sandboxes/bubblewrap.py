@@ -29,6 +29,7 @@ from evalharness.sandboxes.cgroups import Cgroup, Cgroups
 from evalharness.sandboxes.none import NoSandbox
 from evalharness.sandboxes.resource_use import FamilyUse, is_larger_than
 from evalharness.sandboxes.system_calls import filter_program
+from evalharness.sandboxes.way_out import WayOut
 
 LOOK_S = 0.05
 NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -119,12 +120,18 @@ class Bubblewrap(Sandbox, SandboxSession):
         try:
             with ExitStack() as held:
                 status = _Status(held)
-                gate = None if group else _Gate(held)
+                way_out = WayOut(request.reaches) if request.reaches and not request.network else None
+                gate = _Gate(held) if group is None or way_out else None
                 argv, descriptors = await self._wrapped(request, group, held, status, gate)
                 wrapped = replace(request, argv=argv, cwd="/", env=bubblewrap_command.OUTER_ENVIRONMENT)
-                admit = partial(self._admit, request.limits, status, gate) if gate else None
+                limits = request.limits if group is None else None
+                admit = partial(self._admit, limits, status, gate, way_out) if gate else None
                 watch = partial(_watch, look, admit)
-                result = await self._processes.run(wrapped, watch=watch, pass_fds=descriptors)
+                try:
+                    result = await self._processes.run(wrapped, watch=watch, pass_fds=descriptors)
+                finally:
+                    if way_out is not None:
+                        await way_out.close()
                 if result.ended != "exited":  # a fork bomb may prevent detection until the timeout
                     return replace(result, ended=meter.passed(None) or result.ended)
                 if passed := await asyncio.to_thread(look):
@@ -135,9 +142,17 @@ class Bubblewrap(Sandbox, SandboxSession):
             if group is not None and not group.try_remove():
                 await asyncio.to_thread(group.remove)
 
-    async def _admit(self, limits: Limits, status: _Status, gate: _Gate) -> None:
-        """Limit the number of processes of the waiting sandbox, then let it start its program."""
+    async def _admit(self, limits: Limits | None, status: _Status, gate: _Gate, way_out: WayOut | None) -> None:
+        """Limit the processes of the waiting sandbox where no control group does, open its way out, and let it start
+        its program."""
         pid = await status.child()
+        if limits is not None:
+            await self._bound(limits, pid)
+        if way_out is not None:
+            await way_out.open(pid, self._processes)
+        gate.open()
+
+    async def _bound(self, limits: Limits, pid: int) -> None:
         bounding = bubblewrap_command.bounding_processes(limits, pid)
         words = (*(nobody.DROP if os.geteuid() == 0 else ()), *bounding)
         outer = ProcessRequest(words, "/", bubblewrap_command.OUTER_ENVIRONMENT, timeout_s=ADMIT_S)
@@ -145,7 +160,6 @@ class Bubblewrap(Sandbox, SandboxSession):
         if done.exit_code != 0:
             said = done.stderr.decode(errors="replace").strip() or done.ended
             raise SandboxUnavailable(f"the number of processes in the sandbox cannot be limited: {said}")
-        gate.open()
 
     def _new_group(self, limits: Limits) -> Cgroup | None:
         if self._groups is None:

@@ -6,7 +6,7 @@ gate names, else the suite's newest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,8 @@ def compare_as_known(run: Run, report: Report, store: Store, today: date) -> dic
     Not for a run that stops when it is decided: its p-values would not be what they say.
     """
     newest = newest_baseline(run.suite.name, store)
-    if newest is None or run.id in newest.run_ids or not run.has_fresh_trials or run.options.sequential is not None:
+    is_trial = run.has_fresh_trials or run.is_replayed
+    if newest is None or run.id in newest.run_ids or not is_trial or run.options.sequential is not None:
         return {}
     try:
         found = whole(find_report(newest.name, store, run.suite.name))
@@ -144,6 +145,15 @@ def compare_with(
 
 def same_run(comparison: Comparison) -> tuple[Finding, ...]:
     return (finding("comparison.same_run", "warning"),) if comparison.is_of_one_run else ()
+
+
+def replayed_notes(old: Iterable[Report], new: Report) -> Iterator[Finding]:
+    """That a side of a comparison looks at recorded answers."""
+    for report in (*old, new):
+        taped = report.metadata.taped
+        if taped is not None and taped.mode in ("replay", "auto"):
+            about = {"run": report.metadata.run_name, "mode": taped.mode, "recording": taped.recording}
+            yield finding("comparison.replayed", "warning", **about)
 
 
 def with_gate(suite: Suite, overrides: GateOverrides, root: Path, store: Store) -> Suite:

@@ -16,7 +16,7 @@ from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.gating.gate_checks import flips_check
 from evalharness.engine.verifying.reported_comparison import reported_rule
 from evalharness.errors import UsageError
-from evalharness.steps.apply_gate import same_run
+from evalharness.steps.apply_gate import replayed_notes, same_run
 from evalharness.steps.find_divergences import find_divergences
 from evalharness.steps.find_reports import FoundReport
 from evalharness.steps.recall_answers import with_flips
@@ -40,7 +40,12 @@ def compare_reports(
         comparison.model_copy(
             update={
                 "cases": _with_divergences(old, each, comparison.cases, store),
-                "notes": (*comparison.notes, *same_run(comparison), *several),
+                "notes": (
+                    *comparison.notes,
+                    *same_run(comparison),
+                    *replayed_notes(old.reports, each.report),
+                    *several,
+                ),
             }
         )
         for (each, _), comparison in zip(new, comparisons, strict=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from evalharness import registry
 from evalharness.contracts.context import Context
+from evalharness.contracts.exchange import Recording
 from evalharness.contracts.execution import Execution, UnderWay
 from evalharness.contracts.executor import ExecutorSession, RunSpec, WorkUnit
 from evalharness.contracts.store import Store
@@ -36,6 +37,7 @@ from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
 from evalharness.errors import UsageError
 from evalharness.steps.check_commands import check_commands
+from evalharness.steps.find_recordings import find_recording, taping_of, with_recordings, with_secret
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.recall_budget import spending_notes, unaccounted_notes
 from evalharness.values.digest import digest
@@ -167,7 +169,10 @@ async def _execute_one(
     def units() -> Iterator[WorkUnit]:
         ids = (case.id for case in run.suite.cases)
         order = stopping.order if stopping else None
-        for unit in pending_units(ids, run.lock.trials, run.suite.config.seed, done, taken_up, order):
+        pending = pending_units(ids, run.lock.trials, run.suite.config.seed, done, taken_up, order)
+        if run.options.mode != "live":
+            pending = with_recordings(pending, run, item.recording)
+        for unit in pending:
             begun[unit.case_id] = None
             yield unit
 
@@ -185,7 +190,8 @@ async def _execute_one(
             store.put(run.id, trial)  # those with a row keep theirs
         store.flush()
     rest = unaccounted_notes(item.budget, run, store) if is_last else ()
-    notes = (*item.notes, *session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
+    known = item.recording.notes if item.recording is not None else ()
+    notes = (*item.notes, *known, *session.notes(), *spending_notes(item.budget, is_last=is_last), *rest)
     ended = finish_run(context, run, stopped=driven.stopped, before_s=before_s, took_s=driven.took_s, notes=notes)
     execution.watcher.run_ended(ended)
     return ended
@@ -269,6 +275,8 @@ class PreparedRun:
     """For its report."""
     is_new: bool = False
     """Nothing of it is in the store yet."""
+    recording: Recording | None = None
+    """What it replays."""
 
 
 def prepare_run(
@@ -277,7 +285,12 @@ def prepare_run(
 ) -> PreparedRun:  # fmt: skip
     """A new run; the store will give it its id and, unless it has one, a name."""
     assert variant.target is not None, "chosen with its target"
-    spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
+    recording = find_recording(suite, variant.name, options, context.store)
+    options = with_secret(options, recording)
+    suite = _seeded(suite, recording, options)
+    environment = context.settings.environment
+    taping = taping_of(suite, variant.name, options, context)
+    spec = RunSpec(suite, variant.target, file.root, options, variables.values, environment, taping=taping)
     check_commands(suite, variant.target, file.root, spec.environment)
     parts, lock = _locked(spec, variables, budget, context, file.label)
     run = Run(
@@ -292,15 +305,24 @@ def prepare_run(
         lock=lock,
         options=options,
     )
-    return PreparedRun(run, spec, parts, budget, file, is_new=True)
+    return PreparedRun(run, spec, parts, budget, file, is_new=True, recording=recording)
+
+
+def _seeded(suite: Suite, recording: Recording | None, options: RunOptions) -> Suite:
+    """With the seed of the recording, unless another was asked for."""
+    if recording is None or recording.seed is None or options.origin.seed is not None:
+        return suite
+    return suite.model_copy(update={"config": suite.config.model_copy(update={"seed": recording.seed})})
 
 
 def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Context) -> PreparedRun:
     """A stored run that goes on, locked as it would be now."""
     environment = context.settings.environment
-    spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment)
+    recording = find_recording(run.suite, run.variant, run.options, context.store)
+    taping = taping_of(run.suite, run.variant, run.options, context)
+    spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment, taping=taping)
     parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
-    return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget)
+    return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget, recording=recording)
 
 
 def _locked(
@@ -328,7 +350,7 @@ def _locked(
         cases=lock_cases(planned, spec.root),
         harness_version=VERSION,
     )
-    return parts, lock
+    return parts, lock.model_copy(update={"unpinned": parts.unpinned()})
 
 
 def _digest_of(target: Target, prompt: Prompt | None, used: UsedVariables, where: str) -> str:

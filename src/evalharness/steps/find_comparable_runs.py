@@ -35,12 +35,14 @@ def earlier_counts(store: Store, run: Run, besides: Collection[str]) -> dict[str
 
 
 def _earlier(store: Store, run: Run) -> Iterator[tuple[str, Judged]]:
-    if not run.has_fresh_trials or run.options.sequential:
+    """Of a replay: those that the recorded run could be compared with."""
+    if not (run.has_fresh_trials or run.is_replayed) or run.options.sequential:
         return
+    before = run.options.recordings if run.is_replayed else run.id
     locks = {case_id: lock.model_dump(exclude_defaults=True) for case_id, lock in run.lock.cases.items()}
     own_targets = {case_id: lock for case_id, lock in locks.items() if "target" in lock}
     left = FEW_TRIALS + 2 * run.planned_trials
-    for past in islice(store.past_runs(run.suite.name, before=run.id), LOOKED_BACK):
+    for past in islice(store.past_runs(run.suite.name, before=before), LOOKED_BACK):
         left -= past.planned
         if left < 0:
             return

@@ -13,7 +13,7 @@ from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateCheck
-from evalharness.domain.report import REPORT_FORMAT, CaseItem, ItemAnalysis, Report, RunMetadata
+from evalharness.domain.report import REPORT_FORMAT, CaseItem, ItemAnalysis, Report, RunMetadata, TapedRun
 from evalharness.domain.run import Run
 from evalharness.domain.selftest import mark_of
 from evalharness.domain.specification import BUILT_IN
@@ -171,7 +171,7 @@ def make_report(
     run: Run, measured: Measured, *, stopped: str, elapsed_s: float, notes: tuple[Finding, ...] = ()
 ) -> Report:
     summary = summarise(run.suite, measured)
-    verdict, exit_code, why = run_verdict(summary, run.suite.max_error_rate, stopped)
+    verdict, exit_code, why = run_verdict(summary, run.suite.max_error_rate, stopped, measured.missed)
     measurements = measure(run.suite, run.lock.trials, measured)
     missing = unmeasurable(run.suite, run.lock.trials, measured)
     return Report(
@@ -189,6 +189,7 @@ def make_report(
             case_threshold=run.suite.case_threshold,
             max_error_rate=run.suite.max_error_rate,
             retry_failed=run.suite.config.retry_failed,
+            taped=_taped(run, measured),
         ),
         verdict=verdict,
         exit_code=exit_code,
@@ -209,6 +210,21 @@ def make_report(
         input_tokens=measured.input_tokens,
         output_tokens=measured.output_tokens,
         judging=tuple(measured.judgings.values()),
+    )
+
+
+def _taped(run: Run, measured: Measured) -> TapedRun | None:
+    if run.options.mode == "live":
+        return None
+    found = measured.replayed
+    return TapedRun(
+        mode=run.options.mode,
+        recording=run.options.recordings,
+        exchanges=found.exchanges,
+        answers=found.answers,
+        differing=found.differing,
+        unasked=found.unasked,
+        missed=len(measured.missed),
     )
 
 

@@ -25,7 +25,9 @@ def with_flips(comparison: Comparison, gate: Gate, store: Store) -> Comparison:
         return comparison
     lost = {case.case_id for case in lost_cases(comparison)}
     past = past_answers(comparison, lost, store) if lost else {}
-    return comparison.model_copy(update={"flips": judge_flips(comparison, past)})
+    new = _stored(comparison.new.run_id, store)
+    is_replay = new is not None and new.options.mode == "replay"
+    return comparison.model_copy(update={"flips": judge_flips(comparison, past, is_replay=is_replay)})
 
 
 def past_answers(comparison: Comparison, case_ids: Collection[str], store: Store) -> dict[str, PastAnswers]:

@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
 
 from evalharness.domain.case_line import CASE_STATES, TRIAL_MARKS, CaseTally
+from evalharness.domain.exchange import ExchangeKind, Replayed
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.review import Doing, Role, Stage
 from evalharness.domain.trial import TRIAL_STATES, Cause
@@ -91,6 +92,14 @@ def _are_tallies(text: str) -> bool:
 def _is_json(text: str) -> bool:
     try:
         from_json(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _says_what_was_replayed(text: str) -> bool:
+    try:
+        Replayed.model_validate_json(text)
     except ValueError:
         return False
     return True
@@ -188,6 +197,12 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "begun_s": _AMOUNT,
         "expires_s": _AMOUNT,
         "draft": _TEXT,
+        "replayed": _Column(frozenset({str}), _says_what_was_replayed).or_none,
+        "attempt": _COUNT,
+        "node": _NAME,
+        "kind": _Column(frozenset({str}), get_args(ExchangeKind).__contains__),
+        "digest": _NAME,
+        "occurrence": _COUNT,
     }
 )
 """By the name that a statement gives them; what a statement computes has none."""

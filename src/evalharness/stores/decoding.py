@@ -106,7 +106,7 @@ class Decoder:
             raise self.damaged(f"{what} has no attempt")
         if cause is None:
             attempts = (*attempts[:-1], _with_causes(attempts[-1]))
-        return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts})
+        return Trial.unchecked({"case_id": case_id, "index": index, "seed": seed, "attempts": attempts, "tape": None})
 
     def outcome(self, row: Sequence[Any]) -> Outcome:
         """From the values of `statements.OUTCOME_COLUMNS`."""

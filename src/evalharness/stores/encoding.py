@@ -105,9 +105,15 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
         _tool_calls(attempts),
         written(_JUDGINGS, judgings).decode() if (judgings := trial.judgings) else None,
         last.cause,
+        _replayed(trial),
         written(GRADES, last.grades).decode(),
         pack(body),
     )
+
+
+def _replayed(trial: Trial) -> str | None:
+    replayed = None if trial.tape is None else trial.tape.replayed
+    return None if replayed is None else replayed.model_dump_json(exclude_defaults=True)
 
 
 def run_body(run: Run, redactor: Redactor) -> tuple[Run, bytes]:

@@ -216,6 +216,29 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             body BLOB NOT NULL
         )""",
     ),
+    (
+        "ALTER TABLE runs ADD COLUMN mode TEXT NOT NULL DEFAULT 'live'",
+        "ALTER TABLE trials ADD COLUMN replayed TEXT",
+        """CREATE TABLE exchanges (
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            case_id TEXT NOT NULL,
+            idx INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            node TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            occurrence INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (run_seq, case_id, idx, attempt, node, kind, digest, occurrence)
+        )""",
+        """CREATE TABLE exchange_parts (
+            run_seq INTEGER NOT NULL REFERENCES runs (seq),
+            digest TEXT NOT NULL,
+            body BLOB NOT NULL,
+            PRIMARY KEY (run_seq, digest)
+        )""",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -233,4 +256,6 @@ parts are made.
 started for runs, which need not be there yet.
 `review_links` say which trials wait for a review item; a regrade's trials wait for the items of the run that it grades
 again. There is one assignment for each item and reviewer; `reviews` are only ever added.
+`exchanges` has the calls of recorded trials, written together with them; long parts of requests (messages, tools) are
+in `exchange_parts` once per run, by digest. `trials.replayed` says what the replay of a trial found.
 """

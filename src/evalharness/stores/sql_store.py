@@ -16,6 +16,7 @@ from typing import Any
 from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
+from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
@@ -48,6 +49,7 @@ from evalharness.stores.encoding import (
     suite_body,
     trial_row,
 )
+from evalharness.stores.exchanges import StoredExchanges, exchange_rows
 from evalharness.stores.histories import add_to_histories
 from evalharness.stores.jobs import StoredJobs
 from evalharness.stores.judge_cache import StoredJudgeCache, Verdicts
@@ -84,6 +86,7 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
         self._clock = clock
         self._database = Database(place, timeout_s, lazily=lazily)
         self._decoder = Decoder(place)
+        self._exchanges = StoredExchanges(self._database, place)
         self._local_claims = LocalClaims()
         self._trials = GroupWriter(self._commit_trials)
         self._spending = Spending(self._database)
@@ -181,7 +184,7 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
             clean, body = run_body(named, self._redactor)
             about = (named.created_at, named.planned_trials, named.regrade_of, body)
             stored = connection.execute(
-                statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), *about)
+                statements.ADD_RUN, (run_id, name, matrix_id, self._clean(named.suite.name), named.options.mode, *about)
             )
             add_parts(connection, int(stored.lastrowid or 0), clean)
             added.append(named)
@@ -238,7 +241,7 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
             hint = Hint("hint.remove_baseline", name=kept.name, suite=kept.suite_name)
             raise UsageError(f"{name} belongs to the baseline '{kept.name}' of {kept.suite_name}", hint=hint)
         remove_reviews(connection, self._seq(run_id))
-        for statement in (statements.REMOVE_TRIALS, *REMOVE_PAGES):
+        for statement in (*statements.REMOVE_ROWS_OF_RUN, *REMOVE_PAGES):
             connection.execute(statement, (self._seq(run_id),))
         connection.execute(statements.REMOVE_RUN, (run_id,))
         connection.execute(statements.REMOVE_JOB, (run_id,))
@@ -360,12 +363,21 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
     def _commit_trials(self, group: Sequence[tuple[str, int, Trial, Redactor]]) -> None:
         """On the writing thread: trials of any run, each with the redactor of whoever put it."""
         rows = [(statement, trial_row(seq, trial, redactor)) for statement, seq, trial, redactor in group]
+        recorded = exchange_rows(group)
         with self._database.transaction() as connection:
             changes = {seq: count(_last_change(connection, seq) + 1) for seq in {seq for _, seq, _, _ in group}}
             for statement, stretch in groupby(rows, key=itemgetter(0)):
                 connection.executemany(statement, ((*row, next(changes[row[0]])) for _, row in stretch))
             for seq in changes:
                 connection.execute(statements.DROP_CASES, (seq,))
+            for statement, recorded_rows in recorded.items():
+                connection.executemany(statement, recorded_rows)
+
+    def exchanges(self, run_id: str, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
+        return self._exchanges.of_trials(self._seq(run_id), case_ids, index)
+
+    def recorded_runs(self, suite_name: str) -> list[tuple[str, str]]:
+        return self._exchanges.runs(self._clean(suite_name))
 
     def trials(self, run_id: str, case_id: str | None = None) -> Iterator[Trial]:
         seq, name = self._of_run(statements.FIND_SEQ, run_id)

@@ -27,7 +27,7 @@ _COMPLETE = (
 )
 """Regrades that were started together are found by nobody until the last of them has its report."""
 
-ADD_RUN = insert("runs", "id, name, matrix_id, suite_name, created_at, planned, regrade_of, body")
+ADD_RUN = insert("runs", "id, name, matrix_id, suite_name, mode, created_at, planned, regrade_of, body")
 FIND_NAMES = "SELECT 1 FROM runs WHERE id = ? OR name = ?"
 FIND_ID = f"SELECT id FROM runs WHERE (id = ? OR name = ?) AND {_COMPLETE}"
 FIND_SEQ = "SELECT seq, name FROM runs WHERE id = ?"
@@ -43,11 +43,13 @@ RUNS_BEFORE = f"{_RUN} WHERE created_at < ? AND {_COMPLETE} ORDER BY seq"
 READ_BODY = "SELECT name, body FROM runs WHERE id = ?"
 _HEAD = "substr(CAST(body AS BLOB), 1, 4096)"
 """The beginning of what is stored of a run: enough to read its variant."""
+_FRESH = "regrade_of = '' AND mode IN ('live', 'record')"
+"""A regrade and a replay look at old answers again: they are no new evidence."""
 _OUTLINE = f"{', '.join(OUTLINE_COLUMNS)}, {_HEAD}, report, cases"
 ABOUT_RUN = "SELECT id, name, matrix_id, created_at, finished_at FROM runs WHERE id = ?"
 READ_OUTLINE = f"SELECT {_OUTLINE} FROM runs WHERE id = ?"
 OUTLINES_BEFORE = (
-    f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND created_at >= ? AND regrade_of = '' "
+    f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND created_at >= ? AND {_FRESH} "
     "ORDER BY seq DESC LIMIT ?"
 )
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
@@ -69,11 +71,13 @@ LINKS_SINCE = (
 ENDS = "SELECT id, name, finished_at IS NOT NULL, stopped FROM runs WHERE matrix_id = ? ORDER BY seq"
 PAST_RUN_BEFORE = (
     "SELECT seq, id, name, planned, CAST(body AS BLOB) FROM runs WHERE suite_name = ? AND seq < ? "
-    "AND regrade_of = '' AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
+    f"AND {_FRESH} AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
 PAST_RUN_HEADS = (
-    f"SELECT {_HEAD} FROM runs WHERE suite_name = ? AND regrade_of = '' "
-    "AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
+    f"SELECT {_HEAD} FROM runs WHERE suite_name = ? AND {_FRESH} AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
+)
+RECORDED_RUNS = (
+    f"SELECT id, {_HEAD} FROM runs WHERE suite_name = ? AND mode IN ('record', 'auto') ORDER BY seq DESC LIMIT ?"
 )
 SUITE_NAMES = f"SELECT DISTINCT suite_name FROM runs WHERE {_COMPLETE} ORDER BY suite_name"
 PROGRESS = "SELECT stopped, elapsed_s FROM runs WHERE id = ?"
@@ -84,7 +88,6 @@ FINISH_RUN = (
 DROP_CASES = "UPDATE runs SET cases = NULL WHERE seq = ? AND cases IS NOT NULL"
 """They are derived from trials, and must never be those of other trials."""
 REMOVE_RUN = "DELETE FROM runs WHERE id = ?"
-REMOVE_TRIALS = "DELETE FROM trials WHERE run_seq = ?"
 
 
 def newest_run(*, of_suite: bool, unfinished: bool) -> str:
@@ -100,7 +103,7 @@ def newest_run(*, of_suite: bool, unfinished: bool) -> str:
 
 TRIAL_COLUMNS = (
     "run_seq, case_id, idx, seed, state, first_state, score, reason, duration_s, cost_usd, "
-    "input_tokens, output_tokens, attempts, tool_calls, judging, cause, grades, body"
+    "input_tokens, output_tokens, attempts, tool_calls, judging, cause, replayed, grades, body"
 )
 _TRIAL_KEY = "run_seq, case_id, idx"
 _WRITTEN_COLUMNS = f"{TRIAL_COLUMNS}, change"
@@ -137,6 +140,30 @@ CHANGES = (
     f"SELECT change, {OUTCOME_COLUMNS} FROM trials WHERE run_seq = ? AND (change, case_id, idx) > (?, ?, ?) "
     "ORDER BY change, case_id, idx LIMIT ?"
 )
+
+# Exchanges
+
+EXCHANGE_COLUMNS = "run_seq, case_id, idx, attempt, node, kind, digest, occurrence, position, body"
+_EXCHANGE_KEY = "run_seq, case_id, idx, attempt, node, kind, digest, occurrence"
+_READ_EXCHANGES = "SELECT case_id, idx, attempt, node, kind, digest, occurrence, position, body FROM exchanges"
+
+ADD_EXCHANGE = upsert("exchanges", EXCHANGE_COLUMNS, _EXCHANGE_KEY, taken_over(["position", "body"]))
+"""A call that had no reply for lack of money takes place when the trial is taken up again."""
+ADD_PART = insert_once("exchange_parts", "run_seq, digest, body", "run_seq, digest")
+_ROWS_OF_RUN = ("exchanges", "exchange_parts", "trials")
+REMOVE_ROWS_OF_RUN = tuple(f"DELETE FROM {table} WHERE run_seq = ?" for table in _ROWS_OF_RUN)
+
+
+def exchanges_of_trials(count: int) -> str:
+    return (
+        f"{_READ_EXCHANGES} WHERE run_seq = ? AND idx = ? AND case_id IN ({marks(count)}) "
+        "ORDER BY case_id, attempt, position"
+    )
+
+
+def parts_named(count: int) -> str:
+    return f"SELECT digest, body FROM exchange_parts WHERE run_seq = ? AND digest IN ({marks(count)})"
+
 
 # Baselines
 

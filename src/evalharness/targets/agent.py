@@ -10,7 +10,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from evalharness.contracts.model import ChatReply
+from evalharness.contracts.exchange import Call
+from evalharness.contracts.model import ChatReply, ToolRequest
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Task
 from evalharness.domain.case import Seconds
@@ -101,10 +102,24 @@ class AgentTarget(ModelPart):
             if reply.finish_reason == "length":  # its arguments may be halves that look whole
                 call = ToolCall(name=request.name, error="not run: the reply was cut off by max_tokens")
             elif number < MOST_CALLS_AT_ONCE:
-                call = await tools.call(request, context)
+                call = await self._passed_on(tools, request, context)
             else:
                 call = ToolCall(name=request.name, error=f"not called: at most {MOST_CALLS_AT_ONCE} calls at once")
             dialogue.call(request.id, call)
+
+    async def _passed_on(self, tools: AgentTools, request: ToolRequest, context: ToolContext) -> ToolCall:
+        """The harness's own tools run again in a replay: what they do to the workspace is graded. Users' do not."""
+        return await self.services.exchanges.pass_on(
+            Call(
+                "tool",
+                request=lambda: {"name": request.name, "arguments": request.arguments},
+                send=lambda: tools.call(request, context),
+                write=lambda call: call.model_dump(mode="json", exclude_defaults=True),
+                read=ToolCall.model_validate,
+                node=f"tool.{request.name}",
+                is_repeated=not tools.is_of_user(request.name),
+            )
+        )
 
     def _context(self, task: Task) -> ToolContext:
         return ToolContext(

@@ -67,6 +67,9 @@ class AgentTools:
     def described(self) -> tuple[Tool, ...]:
         return tuple(each.tool for each in self._functions.values())
 
+    def is_of_user(self, name: str) -> bool:
+        return self._named.get(name, name) != name
+
     async def call(self, request: ToolRequest, context: ToolContext) -> ToolCall:
         """The call with its result, or with what the model did wrong; what the harness is to blame for is raised."""
         arguments = _recorded(request.arguments)

@@ -30,6 +30,7 @@ class ArtifactOptions(Options):
 
 
 class ArtifactTarget(Target):
+    records_calls = True
     Options: ClassVar[type[Options]] = ArtifactOptions
     is_metered: ClassVar[bool] = True
     options: ArtifactOptions

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -92,11 +93,16 @@ class CommandOptions(SandboxOptions):
 class CommandTarget(Target):
     Options: ClassVar[type[Options]] = CommandOptions
     keeps_time_limit = True
+    may_use_gateway = True
     options: CommandOptions
 
     def digest(self) -> str:
         named = [*words_of(self.options.command), *self.options.readable]
         return digest([super().digest(), digests_of_files(named, self.services.root)])
+
+    def unpinned(self) -> tuple[str, ...]:
+        program = program_of(self.options.command)
+        return (f"program {program}",) if program and not file_named(program, self.services.root) else ()
 
     async def open(self) -> None:
         if self.options.sandbox:
@@ -116,12 +122,13 @@ class CommandTarget(Target):
         request = ProcessRequest(
             argv=self._argv(task),
             cwd=str(folder),
-            env={**self._environment(folder), **beside_the_input(task)},
+            env={**self._environment(folder), **beside_the_input(task), **through_gateway(task)},
             stdin=task.case.content_text.encode(errors="replace") if reads_stdin else b"",
             timeout_s=task.timeout_s,
             keep_bytes=self.options.kept_bytes,
             readable=self._readable(),
             network=self.options.network,
+            reaches=None if task.gateway is None else urlsplit(task.gateway.url).port,
             limits=self.options.limits.as_limits(),
         )
         sandbox = self.services.isolated() if self.options.sandbox else self.services.sandbox
@@ -212,6 +219,11 @@ class CommandTarget(Target):
 def beside_the_input(task: Task) -> dict[str, str]:
     """What a program gets besides the question, as environment variables."""
     return {f"EVALHARNESS_{name.upper()}": as_text(value) for name, value in extra_task_fields(task).items()}
+
+
+def through_gateway(task: Task) -> Mapping[str, str]:
+    """The variables by which the vendors' SDKs find the gateway."""
+    return {} if task.gateway is None else task.gateway.environment
 
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:

@@ -31,7 +31,7 @@ from evalharness.domain.options import Options, Whole
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import ToolCall, Transcript, Usage
 from evalharness.domain.trial import TIME_LIMIT
-from evalharness.errors import BadReply, TargetFailed, TargetUnavailable, TrialSkipped, waited_for
+from evalharness.errors import BadReply, CallCutOff, TargetFailed, TargetUnavailable, TrialSkipped, waited_for
 from evalharness.structured_replies import ask_for_object
 from evalharness.targets.templates import fill_template
 from evalharness.values.digest import digest, digest_file
@@ -78,6 +78,7 @@ class ModelOptions(Options):
 
 class ModelPart(Target):
     keeps_time_limit = True
+    records_calls = True
     is_metered: ClassVar[bool] = True
     options: Any
 
@@ -129,8 +130,8 @@ class Dialogue:
             async with limit:
                 written = task.case.input
                 yield turns_of(written if is_conversation(written) else task.case.content)
-        except TimeoutError as error:
-            if not limit.expired():
+        except (TimeoutError, CallCutOff) as error:
+            if not (limit.expired() or isinstance(error, CallCutOff)):
                 raise
             if unavailable := waited_for(error):
                 raise self._with_evidence(unavailable) from None

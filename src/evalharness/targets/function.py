@@ -40,6 +40,7 @@ class FunctionOptions(Options):
 
 class FunctionTarget(Target):
     Options: ClassVar[type[Options]] = FunctionOptions
+    may_use_gateway = True
     options: FunctionOptions
 
     def __init__(self, options: FunctionOptions, spec: TargetSpec, services: Services) -> None:
@@ -94,6 +95,7 @@ class FunctionTarget(Target):
             "workspace": str(task.workspace),
             "timeout_s": task.timeout_s,
             "variant": dict(task.variant),
+            "gateway": None if task.gateway is None else [task.gateway.url, task.gateway.key],
         }
         session = await task.session(self.services.sandbox)
         result = await session.run(

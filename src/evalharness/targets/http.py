@@ -34,7 +34,7 @@ from evalharness.targets.answers import (
 )
 from evalharness.targets.command_words import Command, digests_of_files, not_blank, words_of
 from evalharness.targets.started_server import StartedServer
-from evalharness.targets.templates import extra_task_fields, fill_template, fill_value
+from evalharness.targets.templates import extra_task_fields, fill_template, fill_value, with_gateway
 from evalharness.values.digest import digest
 from evalharness.values.json_value import Json
 from evalharness.values.text import head
@@ -93,6 +93,7 @@ class HttpOptions(Options):
 
 class HttpTarget(Target):
     Options: ClassVar[type[Options]] = HttpOptions
+    may_use_gateway = True
     options: HttpOptions
 
     def __init__(self, options: HttpOptions, spec: TargetSpec, services: Services) -> None:
@@ -108,6 +109,10 @@ class HttpTarget(Target):
         if options.start is None:
             return asking
         return digest([asking, options.start, digests_of_files(words_of(options.start), self.services.root)])
+
+    def unpinned(self) -> tuple[str, ...]:
+        place = urlsplit(self.options.url).netloc.rpartition("@")[2]  # without a login
+        return () if self.options.start is not None else (f"server {place}",)
 
     async def open(self) -> None:
         if self.options.start is not None:
@@ -155,7 +160,8 @@ class HttpTarget(Target):
 
     def _request(self, task: Task) -> HttpRequest:
         options = self.options
-        asked = templated_request(options.method, options.url, options.headers, options.body, task)
+        headers, body = with_gateway(options.headers, task), with_gateway(options.body, task)
+        asked = templated_request(options.method, options.url, headers, body, task)
         call = api_call_of(task)
         return asked if call is None else case_request(call, asked.url, asked.headers)
 

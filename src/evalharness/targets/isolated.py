@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from pydantic_core import to_json
 
+from evalharness.contracts.gateway import sdk_variables
 from evalharness.domain.case import Case
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import TargetFailed, raised_at, trace_of
@@ -32,6 +33,16 @@ from evalharness.values.json_value import Json
 
 
 @dataclass
+class IsolatedGateway:
+    url: str
+    key: str
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return sdk_variables(self.url, self.key)
+
+
+@dataclass
 class IsolatedTask:
     case: Case
     index: int
@@ -41,6 +52,7 @@ class IsolatedTask:
     variant: Mapping[str, Json]
     environment: Mapping[str, str]
     graders: tuple[GraderSpec, ...] = ()
+    gateway: IsolatedGateway | None = None
 
 
 @dataclass
@@ -81,6 +93,8 @@ def main() -> None:
     task = IsolatedTask(
         case, question["index"], question["seed"], workspace, question["timeout_s"], question["variant"], environment
     )
+    if question["gateway"]:
+        task.gateway = IsolatedGateway(*question["gateway"])
     function = import_reference(question["function"], Path(question["root"]), UserModules())
     returned: Any = function(case.content, task) if wants_context(function) else function(case.content)
     if inspect.isawaitable(returned):

@@ -10,6 +10,7 @@ from evalharness.domain.transcript import Transcript
 
 
 class NullTarget(Target):
+    records_calls = True
     Options: ClassVar[type[Options]] = NoOptions
     reads_input: ClassVar[bool] = False
     is_metered: ClassVar[bool] = True
@@ -19,6 +20,7 @@ class NullTarget(Target):
 
 
 class EchoTarget(Target):
+    records_calls = True
     Options: ClassVar[type[Options]] = NoOptions
     is_metered: ClassVar[bool] = True
 

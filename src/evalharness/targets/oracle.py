@@ -16,6 +16,7 @@ from evalharness.errors import TrialSkipped
 
 
 class OracleTarget(Target):
+    records_calls = True
     Options: ClassVar[type[Options]] = NoOptions
     reads_input: ClassVar[bool] = False
     is_metered: ClassVar[bool] = True

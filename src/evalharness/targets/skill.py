@@ -20,6 +20,7 @@ class SkillOptions(Options):
 
 
 class SkillTarget(Target):
+    records_calls = True
     Options: ClassVar[type[Options]] = SkillOptions
     options: SkillOptions
 

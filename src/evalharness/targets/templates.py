@@ -62,6 +62,23 @@ def fill_value(value: Json, task: Task) -> Json:
     return value
 
 
+_GATEWAY = re.compile(r"\{\{\s*gateway_(url|key)\s*\}\}", re.IGNORECASE)
+
+
+def with_gateway(value: Any, task: Task) -> Any:
+    """`{{gateway_url}}` and `{{gateway_key}}`: where the server that is asked can ask its models for this trial."""
+    session = task.gateway
+    if session is None:
+        return value
+    if isinstance(value, str):
+        return _GATEWAY.sub(lambda found: session.url if found[1].lower() == "url" else session.key, value)
+    if isinstance(value, dict):
+        return {key: with_gateway(item, task) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_gateway(item, task) for item in value]
+    return value
+
+
 def _text(name: str, task: Task) -> str:
     """Empty for what the case does not say."""
     value = _value(name, task)

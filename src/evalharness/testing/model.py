@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
-from evalharness.contracts.model import ChatReply, ChatRequest, Embedded, Embedder, Llm, Models
+from evalharness.contracts.model import ChatReply, ChatRequest, Embedded, Embedder, Llm, Models, Relay
 from evalharness.domain.finding import Finding
 from evalharness.errors import UsageError
 
@@ -76,6 +76,9 @@ class FakeModels(Models):
     def embedder(self, name: str) -> Embedder:
         _check(name)
         return self._embedder
+
+    def relay(self, name: str) -> Relay:
+        raise UsageError(f"{name} is a fake, so nothing can be passed on to it")
 
     def price_known(self, name: str) -> bool:  # noqa: ARG002 - fakes cost nothing
         return True

@@ -12,9 +12,10 @@ from datetime import datetime
 from operator import itemgetter
 from random import Random
 
-from evalharness.contracts.store import Store
+from evalharness.contracts.store import MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
+from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
@@ -38,6 +39,7 @@ from evalharness.stores import encoding
 from evalharness.stores.claims import LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import past_run_from, variant_from
+from evalharness.stores.exchanges import decoded, exchange_row
 from evalharness.stores.statements import TRIAL_COLUMNS
 from evalharness.testing.review_book import FakeReviews, ReviewRows
 from evalharness.testing.store_pages import FakeRunPages
@@ -137,7 +139,7 @@ class FakeStore(FakeRunPages, Store):
                 named = run.model_copy(update={"id": run_id, "name": name, "matrix_id": matrix_id})
                 about = (self._clean(run.suite.name), run.created_at, run.planned_trials, run.regrade_of)
                 _, body = encoding.run_body(named, self._redactor)
-                stored[run_id] = StoredRun(run_id, name, matrix_id, *about, body)
+                stored[run_id] = StoredRun(run_id, name, matrix_id, *about, body, mode=run.options.mode)
                 added.append(named)
             self._kept.runs.update(stored)
             self.register_suites(suites)
@@ -251,7 +253,7 @@ class FakeStore(FakeRunPages, Store):
 
     def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
         for run in self._newest_first(suite_name):
-            if run.created_at >= since and not run.regrade_of:
+            if run.created_at >= since and run.is_fresh:
                 yield run.outline()
 
     def gate_of(self, run_id: str) -> Gate | None:
@@ -268,13 +270,17 @@ class FakeStore(FakeRunPages, Store):
         ids = list(self._kept.runs)
         earlier = ids[: ids.index(before)] if before in ids else ids
         for run in self._newest_first(suite_name):
-            is_meant = run.id in earlier and run.finished_at is not None and not run.regrade_of
+            is_meant = run.id in earlier and run.finished_at is not None and run.is_fresh
             if is_meant and (past := past_run_from(run.id, run.name, run.planned, run.body)):
                 yield past
 
     def variants(self, suite_name: str, most: int) -> set[str]:
-        finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and not run.regrade_of]
+        finished = [run for run in self._newest_first(suite_name) if run.finished_at is not None and run.is_fresh]
         return {variant_from(run.body) for run in finished[:most]}
+
+    def recorded_runs(self, suite_name: str) -> list[tuple[str, str]]:
+        recorded = [run for run in self._newest_first(suite_name) if run.mode in ("record", "auto")]
+        return [(run.id, variant_from(run.body)) for run in recorded]
 
     def suite_names(self) -> list[str]:
         return sorted({run.suite_name for run in self._newest_first()})
@@ -313,6 +319,14 @@ class FakeStore(FakeRunPages, Store):
                 run.changed += 1
                 run.trials[key] = {**row, "change": run.changed}
                 run.cases = None
+                for exchange in trial.tape.exchanges if trial.tape is not None else ():
+                    about = (0, trial.case_id, trial.index, exchange, self._redactor, run.parts)
+                    run.exchanges[key][exchange.key] = exchange_row(*about)[1:]
+
+    def exchanges(self, run_id: str, case_ids: Sequence[str], index: int) -> dict[str, list[Exchange]]:
+        run = self._run(run_id)
+        rows = [row for case_id in case_ids for row in run.exchanges.get((case_id, index), {}).values()]
+        return decoded(sorted(rows, key=itemgetter(0, 2, 7)), lambda _: run.parts, MEMORY)
 
     def put_reviewed(self, run_id: str, trial: Trial) -> None:
         self._add_trial(run_id, trial, replaced=TRIAL_STATES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +39,15 @@ class StoredRun:
     cases: bytes | None = None
     stopped: str = ""
     elapsed_s: float = 0.0
+    mode: str = "live"
+    exchanges: dict[tuple[str, int], dict[Any, Any]] = field(default_factory=lambda: defaultdict(dict))
+    parts: dict[str, bytes] = field(default_factory=dict)
     trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def is_fresh(self) -> bool:
+        """A regrade and a replay look at old answers again."""
+        return not self.regrade_of and self.mode in ("live", "record")
 
     def whole(self) -> Run:
         about = (self.id, self.name, self.matrix_id, self.created_at, self.finished_at, self.planned)

@@ -7,9 +7,10 @@ import threading
 import pytest
 
 from evalharness.contracts.store import Store
+from evalharness.domain.exchange import Exchange, ExchangeError, Replayed
 from evalharness.domain.grade import Grade
 from evalharness.domain.transcript import ToolCall, Transcript, Usage
-from evalharness.domain.trial import Attempt, Trial
+from evalharness.domain.trial import Attempt, Trial, TrialTape
 from evalharness.errors import StoreError, UsageError
 from evalharness.reports.words.say import say
 from evalharness.testing.stored_records import SECRET, StoreFixtures, added, make_run, make_trial, put, sample_report
@@ -151,3 +152,29 @@ class TrialStoreContract(StoreFixtures):
             (n, "failed") for n in range(len(odd))
         ]
         assert [outcome.state for outcome in store.outcomes(run.id)] == ["failed"] * len(odd)
+
+    def test_a_trial_brings_its_exchanges_which_are_replaced_with_it(self, store: Store) -> None:
+        """Those of its earlier attempts stay."""
+        run = added(store)
+        messages = [{"role": "user", "content": f"{SECRET} {'long ' * 50}"}]
+        asked = {"model": "m", "messages": messages, "$part": {"$part": "of others"}}
+        failed = Exchange(digest="d", request=asked, error=ExchangeError(kind="SpendCapReached"), tries=3)
+        judged = Exchange(node="judge.g", digest="e", position=1, request={"x": 1}, reply={"text": "ü"})
+        trial = make_trial("a", state="error")
+        tape = TrialTape(exchanges=(failed, judged), replayed=Replayed(answers=2))
+        put(store, run, trial.model_copy(update={"tape": tape}))
+        found = store.exchanges(run.id, ["a", "b"], trial.index)
+        assert found.keys() == {"a"}
+        kept, other = found["a"]
+        assert other == judged and (kept.error, kept.tries) == (failed.error, 3)
+        assert SECRET not in str(kept.request) and "long long" in str(kept.request)
+        assert kept.request["$part"] == {"$part": "of others"}
+        [outcome] = store.outcomes(run.id)
+        assert outcome.replayed is not None and Replayed.model_validate_json(outcome.replayed).answers == 2
+
+        paid = failed.model_copy(update={"error": None, "reply": "now"})
+        store.replace_unfinished(run.id, make_trial("a").model_copy(update={"tape": TrialTape(exchanges=(paid,))}))
+        store.flush()
+        assert [each.reply for each in store.exchanges(run.id, ["a"], trial.index)["a"]] == ["now", {"text": "ü"}]
+        store.remove_run(run)
+        assert store.exchanges(added(store).id, ["a"], trial.index) == {}

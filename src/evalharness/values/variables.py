@@ -14,6 +14,8 @@ from evalharness.values.json_value import Json
 
 _VARIABLE = re.compile(r"(\\)?\{\{(\s*([A-Za-z_][\w.-]*)\s*\}\})?")
 MATCHER_PREFIX = "any_"
+OF_TRIALS = frozenset(("gateway_url", "gateway_key"))
+"""What only a trial can fill in."""
 MATCHER = re.compile(r"(?<!\\)\{\{\s*(any_\w+)\s*\}\}", re.IGNORECASE)
 _LITERAL_MATCHER = re.compile(r"(\\*)(\{\{\s*any_\w+\s*\}\})", re.IGNORECASE)
 
@@ -92,7 +94,7 @@ def _names(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         for found in _VARIABLE.finditer(value):
             name = (found[3] or "").lower()
-            if name and not found[1] and not name.startswith(MATCHER_PREFIX):
+            if name and not found[1] and not name.startswith(MATCHER_PREFIX) and name not in OF_TRIALS:
                 yield name
     elif isinstance(value, dict):
         for key, item in value.items():
@@ -116,6 +118,7 @@ def _fill_text(text: str, values: Mapping[str, str]) -> str:
         if found[1]:
             return found[0][1:]
         name = (found[3] or "").lower()
-        return found[0] if name.startswith(MATCHER_PREFIX) else values.get(name, found[0])
+        is_for_later = name.startswith(MATCHER_PREFIX) or name in OF_TRIALS
+        return found[0] if is_for_later else values.get(name, found[0])
 
     return _VARIABLE.sub(replacement, text)

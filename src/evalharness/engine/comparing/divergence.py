@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import NamedTuple
 
+from evalharness.domain.alignment import AlignedStep
 from evalharness.domain.case import as_text
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.transcript import Transcript
@@ -57,6 +60,23 @@ def first_divergence(old: Transcript, new: Transcript) -> Finding | None:
             return finding("divergence.answer", steps_before=number - 1, **answers)
         return finding("divergence.step", step=number, before=was, now=now_is)
     return None  # both end with an answer, so neither can be the beginning of the other
+
+
+def aligned_steps(old: Transcript, new: Transcript) -> tuple[AlignedStep, ...]:
+    """All steps of both, side by side: equal ones beside each other, the others where they belong."""
+    before, now = _steps(old), _steps(new)
+    aligned: list[AlignedStep] = []
+    for what, i, i_end, j, j_end in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        pairs = zip_longest(before[i:i_end], now[j:j_end])
+        aligned += [
+            AlignedStep(
+                before=None if one is None else one.shown(),
+                now=None if other is None else other.shown(),
+                is_same=what == "equal",
+            )
+            for one, other in pairs
+        ]
+    return tuple(aligned)
 
 
 def without_answer(old: Transcript, reason: str) -> Finding:

@@ -22,8 +22,13 @@ def lost_cases(comparison: Comparison) -> list[CaseChange]:
     return [case for case in comparison.cases if case.old_passed == case.old_trials and not case.new_passed]
 
 
-def judge_flips(comparison: Comparison, past: Mapping[str, PastAnswers]) -> Flips:
-    """`past` has the first answers to lost cases in earlier runs; a case without any has none."""
+def judge_flips(comparison: Comparison, past: Mapping[str, PastAnswers], *, is_replay: bool = False) -> Flips:
+    """`past` has the first answers to lost cases in earlier runs; a case without any has none.
+
+    In a replay nothing passes and fails by itself: no case is excused.
+    """
+    if is_replay:
+        return Flips(cases=tuple(case.case_id for case in lost_cases(comparison)), past=dict(past))
     failing: list[str] = []
     excused: list[str] = []
     for case in lost_cases(comparison):

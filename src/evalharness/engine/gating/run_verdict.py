@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.gate import GateResult
 from evalharness.domain.report import RunSummary, Verdict
 
 
-def run_verdict(summary: RunSummary, max_error_rate: float, stopped: str) -> tuple[Verdict, int, Finding | None]:
+def run_verdict(
+    summary: RunSummary, max_error_rate: float, stopped: str, missed: Sequence[str] = ()
+) -> tuple[Verdict, int, Finding | None]:
     """The verdict, its exit code, and why, where there is anything to explain.
 
     What stopped a run matters only if it left trials undone. Trials that were skipped cannot make up for errors.
+    `missed`: why calls of a replay had no recorded reply; not one of them is allowed.
     """
     trials = summary.trials
     tried = trials.planned - trials.pending - trials.skipped
@@ -21,6 +26,8 @@ def run_verdict(summary: RunSummary, max_error_rate: float, stopped: str) -> tup
         return "INVALID", 3, finding("run.time_limit", "error", pending=pending)
     if stopped == "spend cap" and (pending or awaiting):
         return "INVALID", 3, finding("run.spend_cap", "error", pending=pending, awaiting=awaiting)
+    if missed:
+        return "INVALID", 3, finding("run.replay_missed", "error", trials=len(missed), first=missed[0])
     if tried and trials.error / tried > max_error_rate:
         if trials.error == tried:
             return "INVALID", 3, finding("run.all_in_error", "error", tried=tried, skipped=skipped)

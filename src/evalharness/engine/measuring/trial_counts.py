@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from evalharness import registry
 from evalharness.domain.case import Case
 from evalharness.domain.case_line import case_state
+from evalharness.domain.exchange import Replayed
 from evalharness.domain.grade import VERDICTS, GraderType, Judging, added_up, mean_figures, said_within
 from evalharness.domain.report import CaseState, Difference
 from evalharness.domain.specification import GraderSpec
@@ -131,6 +132,10 @@ class Measured:
     """The types of graders whose grades trials wait for."""
     asks_people: bool = False
     """Whether a grade or a ranking by people is outstanding, also where no trial waits for it."""
+    replayed: Replayed = field(default_factory=Replayed)
+    """What replaying found, in all trials together."""
+    missed: list[str] = field(default_factory=list)
+    """Why calls had no recorded reply, trial by trial."""
 
 
 def count_trials(
@@ -142,11 +147,15 @@ def count_trials(
     """One pass over a run's trials. `figures_of` names what graders of a case measure; by default the suite says it."""
     measured = Measured({case.id: CaseTally(trials) for case in suite.cases})
     took: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     for outcome in outcomes:
         _count(measured, outcome)
         if outcome.judging is not None:
             took[outcome.judging] += 1
+        if outcome.replayed is not None:
+            found[outcome.replayed] += 1
     measured.judgings = {judging.model: judging for judging in _judgings(took)}
+    _count_replayed(measured, found)
     measured.slowest.sort(reverse=True)
     for case in suite.cases:
         tally = measured.tallies[case.id]
@@ -154,6 +163,18 @@ def count_trials(
             names = _declared_figures(suite.graders_for(case)) if figures_of is None else figures_of(case)
             tally.figure_sums = dict.fromkeys(names, (0.0, 0))
     return measured
+
+
+def _count_replayed(measured: Measured, found: Counter[str]) -> None:
+    """Most trials of a run say the same."""
+    sums: Counter[str] = Counter()
+    for written, times in found.items():
+        replayed = Replayed.model_validate_json(written)
+        if replayed.missed:
+            measured.missed += [replayed.missed] * times
+        for name in ("exchanges", "answers", "differing", "unasked"):
+            sums[name] += getattr(replayed, name) * times
+    measured.replayed = Replayed(**sums)
 
 
 def _declared_figures(graders: Iterable[GraderSpec]) -> Iterator[str]:

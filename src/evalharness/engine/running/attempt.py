@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from traceback import TracebackException
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
+from evalharness.contracts.exchange import Call, Exchanges, Tape
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.target import Target
-from evalharness.documents.artifact import spending_of
 from evalharness.documents.artifact_view import reported_duration_s
 from evalharness.domain.grade import VERDICTS, Grade, kept_evidence
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.printed import PRINTED, Printed
 from evalharness.domain.review import RANKED_ONLY
 from evalharness.domain.specification import GraderSpec
-from evalharness.domain.transcript import FIGURES, Answer, Transcript, Usage, wrong_shape
+from evalharness.domain.transcript import Answer, Transcript, Usage, wrong_shape
 from evalharness.domain.trial import DECISIVE, TIME_LIMIT, Attempt, Cause, TrialState
 from evalharness.engine.planning.planned_cases import PlannedCase
+from evalharness.engine.running.kept_answer import (
+    Answered,
+    NoAnswer,
+    is_bare_text,
+    read_answer,
+    recorded_answer,
+    written_answer,
+)
 from evalharness.engine.running.time_limit import STRAY, LoopTime, Steps, TimeLimit, TrialsTask, is_being_cancelled
 from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
 from evalharness.errors import (
@@ -107,15 +116,6 @@ class Fault:
         return evidence if isinstance(evidence, Transcript) else None
 
 
-class NoAnswer(NamedTuple):
-    """How a trial ended that has nothing to be graded."""
-
-    state: TrialState
-    reason: str
-    evidence: Transcript | None = None
-    trace: str = ""
-
-
 async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
     """The result, or the Fault: the only place where the code of others may raise anything at all.
 
@@ -181,41 +181,76 @@ class Attempting:
     target: Target | None
     infrastructure_errors: frozenset[str]
     isolated: Callable[[], Sandbox] = no_sandbox
+    exchanges: Exchanges = field(default_factory=Exchanges)
     loop_time: LoopTime = field(default_factory=LoopTime)
 
-    async def attempt(self, task: TrialTask, planned: PlannedCase, limit: TimeLimit) -> Attempt:
-        """`limit` is the one of the asyncio task that calls this."""
+    async def attempt(
+        self, task: TrialTask, planned: PlannedCase, limit: TimeLimit, target_digest: str = ""
+    ) -> Attempt:
+        """`limit` is the one of the asyncio task that calls this; `target_digest` is for recordings."""
         target = planned.target.target if planned.target else self.target
         assert target is not None, "a run that only grades attempts nothing"
+        tape = self.exchanges.tape
         try:
-            fault = await guarded(set_up, task, self.isolated) if task.setup else None
-            started = time.perf_counter()
-            # Whatever it is that went wrong before the target was asked, the target did not do it.
-            printed = Printed()
-            kept_in = PRINTED.set(printed)
-            try:
-                answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
-            finally:
-                PRINTED.reset(kept_in)
-                printed.finish()
-            measured_s = time.perf_counter() - started
-            try:
-                changes = await task.changes()
-            except TargetUnavailable as error:
-                answered, changes = NoAnswer("error", str(Fault(error))), ({}, ())
+            if tape is None:
+                answered, measured_s = await self._answered(target, task, limit)
+            elif target.records_calls or target.uses_gateway:
+                answered, measured_s = await self._answered(target, task, limit)
+                measured_s = tape.latency(measured_s)
+            else:
+                asked = _compared(planned, task.seed, target_digest)
+                answered, measured_s = await self._recorded_whole(target, task, limit, asked)
             if isinstance(answered, NoAnswer):
-                return await _unanswered(answered, changes, printed, measured_s)
-            answer = _with_printed(_with_files(answered, *changes), printed)
-            return await _graded(task, planned, answer, measured_s)
+                return _unanswered(answered, measured_s)
+            if tape is not None:
+                answered = tape.linked(answered, task.run_id)
+            return await _graded(task, planned, answered, measured_s, tape)
         finally:
             await task.end()
+
+    async def _answered(self, target: Target, task: TrialTask, limit: TimeLimit) -> Answered:
+        """The answer of the target, or why there is none, with what it printed and what it left in its workspace."""
+        fault = await guarded(set_up, task, self.isolated) if task.setup else None
+        started = time.perf_counter()
+        # Whatever it is that went wrong before the target was asked, the target did not do it.
+        printed = Printed()
+        kept_in = PRINTED.set(printed)
+        if target.uses_gateway and (gateway := target.services.gateway) is not None:
+            task.gateway = await gateway.begin(self.exchanges.tape)
+        try:
+            answered = NoAnswer("error", str(fault)) if fault else await self._answer(target, task, limit)
+        finally:
+            PRINTED.reset(kept_in)
+            printed.finish()
+            measured_s = time.perf_counter() - started
+            if task.gateway is not None:
+                await task.gateway.close()
+        if task.gateway is not None:
+            answered = _with_traffic(answered, task.gateway)
+        try:
+            changes = await task.changes()
+        except TargetUnavailable as error:
+            answered, changes = NoAnswer("error", str(Fault(error))), ({}, ())
+        if isinstance(answered, NoAnswer):
+            return Answered(await _with_what_it_left(answered, changes, printed), measured_s)
+        return Answered(_with_printed(_with_files(answered, *changes), printed), measured_s)
+
+    async def _recorded_whole(self, target: Target, task: TrialTask, limit: TimeLimit, asked: Json) -> Answered:
+        """A replay takes the whole answer from the recording, and does not execute the target."""
+
+        async def execute() -> Answered:
+            return await self._answered(target, task, limit)
+
+        whole = Call("answer", lambda: asked, execute, written_answer, read_answer)
+        result = await guarded(self.exchanges.pass_on, whole)
+        return Answered(self._no_answer(result), 0.0) if isinstance(result, Fault) else result
 
     async def grade_again(self, task: TrialTask, planned: PlannedCase, before: Attempt) -> Attempt:
         """The answer of an attempt whose grading went wrong; its cost stays with the attempt that asked for it."""
         assert before.transcript is not None
         answer = before.transcript.model_copy(update={"cost_usd": None, "usage": None})
         measured_s = before.duration_s if before.measured_s is None else before.measured_s
-        return await _graded(task, planned, answer, measured_s)
+        return await _graded(task, planned, answer, measured_s, self.exchanges.tape)
 
     async def _answer(self, target: Target, task: TrialTask, limit: TimeLimit) -> Transcript | NoAnswer:
         result: Any = None
@@ -265,28 +300,50 @@ class Attempting:
         )
 
 
-async def _unanswered(
-    answered: NoAnswer, changes: tuple[dict[str, str], tuple[str, ...]], printed: Printed, measured_s: float
-) -> Attempt:
+def _compared(planned: PlannedCase, seed: int, target_digest: str) -> Json:
+    """What a whole answer depends on."""
+    case = planned.asked
+    asked = {"input": case.input, "seed": seed, "target": target_digest}
+    beside = {"context": case.context, "variant": dict(planned.variant), "files": sorted(case.files)}
+    return plain_json({**asked, **{name: value for name, value in beside.items() if value}})
+
+
+def _with_traffic(answered: Transcript | NoAnswer, session: GatewaySession) -> Transcript | NoAnswer:
+    """What passed the gateway is known whether the target gave an answer or not."""
+    if isinstance(answered, Transcript):
+        return session.completed(answered)
+    evidence = session.completed(answered.evidence or Transcript())
+    return answered._replace(evidence=evidence) if evidence.model_fields_set else answered
+
+
+async def _with_what_it_left(
+    answered: NoAnswer, changes: tuple[dict[str, str], tuple[str, ...]], printed: Printed
+) -> NoAnswer:
     kept = await _with_recorded_evidence(answered)
     evidence = _with_files(kept.evidence, *changes) if kept.evidence else None
     if printed and kept.state != "skipped":  # nobody shall take that for an answer
         evidence = _with_printed(evidence or Transcript(), printed)
+    return kept._replace(evidence=evidence)
+
+
+def _unanswered(answered: NoAnswer, measured_s: float) -> Attempt:
     return Attempt(
-        state=kept.state,
-        score=0.0 if kept.state == "failed" else None,
-        reason=short_reason(kept.reason),
+        state=answered.state,
+        score=0.0 if answered.state == "failed" else None,
+        reason=short_reason(answered.reason),
         duration_s=measured_s,
-        transcript=evidence,
-        trace=kept.trace,
+        transcript=answered.evidence,
+        trace=answered.trace,
     )
 
 
-async def _graded(task: TrialTask, planned: PlannedCase, answer: Transcript, measured_s: float) -> Attempt:
+async def _graded(
+    task: TrialTask, planned: PlannedCase, answer: Transcript, measured_s: float, tape: Tape | None = None
+) -> Attempt:
     reported_s = reported_duration_s(answer)
     duration_s = measured_s if reported_s is None else reported_s
     context = GradeContext(planned.case, answer, task.index, task.seed, duration_s)
-    grades = tuple([await grade_once(spec, grader, context) for spec, grader in planned.graders])
+    grades = tuple([await grade_once(spec, grader, context, tape) for spec, grader in planned.graders])
     state, score, reason, cause = decide(grades)
     return Attempt.unchecked(
         {
@@ -333,12 +390,14 @@ def _with_printed(transcript: Transcript, printed: Printed) -> Transcript:
     return transcript.model_copy(update={name: text for name, text in streams.items() if text})
 
 
-async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) -> Grade:
+async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext, tape: Tape | None = None) -> Grade:
     """One grader's verdict with its name and weight.
 
     A raising grader gives `unscored` with its reason, unless its `grade_after_error` says otherwise. A judge that
     may not be paid any more leaves its grade outstanding: the answer has been paid for, and is kept.
     """
+    if tape is not None:
+        tape.grader = spec.label
     try:
         result = await guarded(grader.grade, grader.handed(context))
     except SpendCapReached as error:
@@ -357,69 +416,6 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext) ->
     about = {"grader": spec.label, "kind": spec.kind, "type": grader.type, "version": grader.version}
     counts = {"required": False, "weight": 0.0} if grader.never_required else vars(spec)
     return result.unchecked({**vars(result), **about, "required": counts["required"], "weight": counts["weight"]})
-
-
-_ONLY_OUTPUT = {"output"}
-
-
-def is_bare_text(answer: Transcript) -> bool:
-    """Most answers are a text and nothing else: there is nothing in it to change."""
-    return type(answer) is Transcript and type(answer.output) is str and answer.model_fields_set == _ONLY_OUTPUT
-
-
-def recorded_answer(answer: Transcript) -> Transcript:
-    """Raises TargetFailed for what cannot be kept, ImpossibleFigure for what no answer can cost, use or take."""
-    plain = _checked({name: _plain(name, value) for name, value in _given(answer)})
-    for figure, value, most in _figures(plain):
-        if not 0 <= value <= most:
-            raise ImpossibleFigure(figure, value, evidence=plain.model_copy(update=dict.fromkeys(FIGURES)))
-    return plain
-
-
-def _given(answer: Transcript) -> Iterator[tuple[str, Any]]:
-    """What was said, by field; its classes may have fields of their own, which are not kept."""
-    values = vars(answer)
-    for name in Transcript.model_fields:
-        if name in values and (name in answer.model_fields_set or (name == "files" and values[name])):
-            yield name, values[name]
-
-
-def _plain(name: str, value: Any) -> Json:
-    try:
-        if name == "tool_calls":
-            return [plain_json(vars(call)) for call in value]
-        if name in FIGURES:  # not a number is none, but a figure: it is refused as such
-            return vars(value) if name == "usage" and value is not None else value
-        return plain_json(value)
-    except ValueError as error:
-        raise TargetFailed(f"the answer's {name} contains {error}") from None
-
-
-def _checked(written: dict[str, Json]) -> Transcript:
-    try:
-        return Transcript.model_validate(written)
-    except ValidationError as error:
-        raise wrong_shape(error) from None
-
-
-MOST_USD = 1e9
-MOST_TOKENS = 10**12
-LONGEST_MS = 1e12
-"""What one answer can cost, use and take (30 years): more is a mistake, and sums of it would say nothing."""
-
-
-def _figures(answer: Transcript) -> Iterator[tuple[str, float, float]]:
-    """Each with its field, and the most that it can be."""
-    if answer.cost_usd is not None:
-        yield "cost_usd", answer.cost_usd, MOST_USD
-    if answer.usage is not None:
-        yield "usage.input_tokens", answer.usage.input_tokens, MOST_TOKENS
-        yield "usage.output_tokens", answer.usage.output_tokens, MOST_TOKENS
-    most = {"duration": LONGEST_MS, "cost": MOST_USD, "tokens": MOST_TOKENS}
-    for figure, what, value in spending_of(answer.events) if answer.events else ():
-        yield figure, value, most[what]
-    if (duration_s := reported_duration_s(answer)) is not None:
-        yield "duration_s", duration_s, LONGEST_MS / 1000
 
 
 def decide(grades: Sequence[Grade]) -> tuple[TrialState, float | None, str, Cause]:

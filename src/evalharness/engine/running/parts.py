@@ -12,8 +12,10 @@ from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
+from evalharness.contracts.exchange import Exchanges
 from evalharness.contracts.executor import RunSpec
-from evalharness.contracts.model import Embedder, Llm, Models
+from evalharness.contracts.gateway import Gateway
+from evalharness.contracts.model import Embedder, Llm, Models, Relay
 from evalharness.contracts.sandbox import Sandbox, SandboxSession
 from evalharness.contracts.servers import Servers
 from evalharness.contracts.services import Services
@@ -22,7 +24,7 @@ from evalharness.contracts.target import Target
 from evalharness.domain.finding import Finding
 from evalharness.domain.run import RunOptions
 from evalharness.domain.specification import TargetSpec
-from evalharness.domain.suite import SuiteConfig
+from evalharness.domain.suite import GatewayOptions, SuiteConfig
 from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, filled_target
 from evalharness.engine.running.attempt import open_target
 from evalharness.engine.running.worker_threads import Offloader
@@ -54,22 +56,36 @@ def build_services(
     """
     concurrency = concurrency_of(spec.options, spec.suite.config)
     environment = dict(spec.environment)
+    exchanges = Exchanges()
+    models: Models = _ModelsOnDemand(
+        spec.root,
+        lambda: registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
+    )
+    if spec.taping.mode != "live":
+        models = registry.load("exchanges", "models")(models, exchanges, spec.taping)
     return Services(
         root=spec.root,
         sandbox=_sandbox("none"),
         in_thread=Offloader(concurrency),
         environment=environment,
         isolation=_sandbox(spec.options.sandbox),
-        models=_ModelsOnDemand(
-            spec.root,
-            lambda: registry.load("models", "open")(environment, spec.root, concurrency, budget, **model_options),
-        ),
+        models=models,
         judge_model=spec.options.judge_model,
         usual_judge=spec.suite.config.judge_model,
         judge_cache=judge_cache if spec.options.use_cache else None,
         modules=modules or UserModules(),
         servers=servers or Servers(),
+        exchanges=exchanges,
+        gateway=_gateway(spec, models),
     )
+
+
+def _gateway(spec: RunSpec, models: Models) -> Gateway | None:
+    options = spec.suite.gateway or (GatewayOptions() if spec.options.gateway else None)
+    if options is None or spec.target is None:
+        return None
+    made: Gateway = registry.load("exchanges", "gateway")(options, models, keeps_pace=spec.options.keeps_pace)
+    return made
 
 
 # Most runs ask no model and run nothing in a sandbox: these are built, and their modules imported, for those that do.
@@ -120,6 +136,9 @@ class _ModelsOnDemand:
     def embedder(self, name: str) -> Embedder:
         return self._models.embedder(name)
 
+    def relay(self, name: str) -> Relay:
+        return self._models.relay(name)
+
     def price_known(self, name: str) -> bool:
         return self._models.price_known(name)
 
@@ -139,6 +158,8 @@ async def close_services(services: Services) -> None:
         closing.callback(services.modules.close)
         closing.callback(services.in_thread.close)
         closing.push_async_callback(services.sandbox.close)
+        if services.gateway is not None:
+            closing.push_async_callback(services.gateway.close)
         if services.models is not None:
             closing.push_async_callback(services.models.close)
         if services.isolation is not None:
@@ -177,6 +198,7 @@ class Parts:
     """What the target is called."""
     cases: PlannedCases
     concurrency: int
+    is_replay: bool = False
     _needs: Needs | None = None
 
     def target_of(self, planned: PlannedCase) -> Target:
@@ -191,6 +213,12 @@ class Parts:
             needs.add(plan)
             yield plan
         self._needs = needs
+
+    def unpinned(self) -> tuple[str, ...]:
+        """Known once each case has been looked at."""
+        judges = () if self._needs is None else (*self._needs.judges, *self._needs.embedders)
+        named = [*(f"model {name}" for name in judges), *(w for _, target in self._targets for w in target.unpinned())]
+        return tuple(sorted(set(named)))
 
     @property
     def _targets(self) -> list[tuple[str, Target]]:
@@ -210,9 +238,11 @@ class Parts:
             await self.services.isolated().open()
         targets = self._targets
         asked = dict.fromkeys(name for _, target in targets for name in target.models())
-        await check_models(self.services, budget, needs, list(asked))
+        if not self.is_replay:  # nothing is sent, so nothing need be known of whom it would go to
+            await check_models(self.services, budget, needs, list(asked))
         for label, target in targets:
-            await open_target(target, label)
+            if target.records_calls or target.uses_gateway or not self.is_replay:  # others are not executed
+                await open_target(target, label)
 
     async def close(self) -> None:
         """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""
@@ -245,7 +275,8 @@ def build_parts(
     built = None if target is None else _built_target(target, services, where)
     cases = PlannedCases(spec.suite, spec.values, services, target=target, grader_type=spec.options.grader_type)
     label = "" if spec.target is None else spec.target.label
-    return Parts(services, built, label, cases, concurrency_of(spec.options, spec.suite.config))
+    concurrency = concurrency_of(spec.options, spec.suite.config)
+    return Parts(services, built, label, cases, concurrency, spec.taping.is_replay)
 
 
 def _built_target(spec: TargetSpec, services: Services, where: str) -> Target:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from evalharness.contracts.exchange import Tape
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.domain.case import Case
 from evalharness.domain.grade import VERDICTS, Grade, states_within
@@ -90,20 +91,25 @@ def said_before(grades: Sequence[Grade], planned: PlannedCase) -> list[Grade | N
     ]
 
 
-async def complete(attempt: Attempt, planned: PlannedCase, index: int, seed: int) -> Attempt:
+async def complete(attempt: Attempt, planned: PlannedCase, index: int, seed: int, tape: Tape | None = None) -> Attempt:
     """An attempt of a run that goes on, with grades that are outstanding: all verdicts stay."""
-    return await _graded(attempt, planned, index, seed, attempt.grades)
+    return await _graded(attempt, planned, index, seed, attempt.grades, tape)
 
 
 async def _graded(
-    attempt: Attempt, planned: PlannedCase, index: int, seed: int, before: Sequence[Grade | None]
+    attempt: Attempt,
+    planned: PlannedCase,
+    index: int,
+    seed: int,
+    before: Sequence[Grade | None],
+    tape: Tape | None = None,
 ) -> Attempt:
     """`before`: what each grader has said. Verdicts stay, also those of judges in what is not one as a whole."""
     assert attempt.transcript is not None
     about = (planned.case, attempt.transcript, index, seed, attempt.duration_s)
     grades = tuple(
         [
-            said if said and said.state in VERDICTS else await grade_once(*grader, GradeContext(*about, said))
+            said if said and said.state in VERDICTS else await grade_once(*grader, GradeContext(*about, said), tape)
             for grader, said in zip(planned.graders, before, strict=True)
         ]
     )

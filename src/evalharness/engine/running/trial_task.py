@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.domain.case import Case
 from evalharness.domain.record import ATOMS, copied
@@ -53,10 +54,11 @@ class TrialTask:
         "_own",
         "_planned",
         "_root",
-        "_run_id",
         "_sessions",
         "_tidy",
+        "gateway",
         "index",
+        "run_id",
         "seed",
         "timeout_s",
     )
@@ -79,13 +81,14 @@ class TrialTask:
         self.seed = seed
         self._environment = environment
         self._root = root
-        self._run_id = run_id
+        self.run_id = run_id
         self._tidy = tidy
         self._folder: Path | None = None
         self._before: Snapshot = {}
         self._lock: int | None = None
         self._is_over = False
         self._sessions: TrialSessions | None = None
+        self.gateway: GatewaySession | None = None
 
     # Copies of this trial's own, made when first asked for: what a target does to them concerns no other trial, and
     # no grader.
@@ -131,6 +134,10 @@ class TrialTask:
             raise TargetUnavailable("the trial is over and its workspace has been removed")
         return folder
 
+    @property
+    def made_workspace(self) -> Path | None:
+        return self._folder
+
     def _made(self) -> Path:
         folder = self._made_and_locked()
         try:
@@ -152,7 +159,7 @@ class TrialTask:
         if self._tidy is not None:
             self._tidy()
         while True:
-            folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self._run_id}-")).resolve()
+            folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self.run_id}-")).resolve()
             try:
                 self._lock = _locked(folder)
             except OSError:  # too many open files

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
+from evalharness import registry
 from evalharness.contracts.budget import Budget
+from evalharness.contracts.exchange import Tape, taped
 from evalharness.contracts.executor import RunSpec, WorkUnit
 from evalharness.domain.transcript import Transcript
-from evalharness.domain.trial import Attempt, Trial
+from evalharness.domain.trial import Attempt, Trial, TrialTape
 from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.engine.running.attempt import INFRASTRUCTURE_ERRORS, Attempting
 from evalharness.engine.running.parts import Parts
@@ -34,10 +37,12 @@ class TrialWorker:
         self._spec = spec
         self._parts = parts
         self._budget = budget
-        self._is_capped = budget.max_cost_usd is not None or budget.max_tokens is not None
+        is_capped = budget.max_cost_usd is not None or budget.max_tokens is not None
+        self._is_capped = is_capped and not spec.taping.is_replay  # recorded costs were paid before
         infrastructure = frozenset((*INFRASTRUCTURE_ERRORS, *spec.suite.infrastructure_errors))
         self._is_tidy = False
-        self._attempting = Attempting(parts.target, infrastructure, parts.services.isolated)
+        self._new_tape: Any = None if spec.taping.mode == "live" else registry.load("exchanges", "tape")
+        self._attempting = Attempting(parts.target, infrastructure, parts.services.isolated, parts.services.exchanges)
 
     def time_limit(self) -> TimeLimit:
         """For the asyncio task that calls this; to be closed at its end."""
@@ -51,11 +56,27 @@ class TrialWorker:
             return await regrade_trial(stored, planned, keeps_verdicts=self._spec.keeps_verdicts)
         if planned.skip:
             return _trial(unit, (Attempt(state="skipped", reason=planned.skip),))
+        if self._spec.taping.mode == "live":
+            return await self._executed(unit, planned, limit)
+        return await self._taped(unit, planned, limit)
+
+    async def _executed(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
         return await (self._paid(unit, planned, limit) if self._is_capped else self._finished(unit, planned, limit))
+
+    async def _taped(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
+        """A replayed trial starts again from its first attempt; that cost nothing."""
+        if self._spec.taping.is_replay:
+            unit = unit._replace(earlier=())
+        tape: Tape = self._new_tape(self._spec.taping, unit.case_id, unit.trial_index, unit.recording)
+        with taped(tape):
+            trial = await self._executed(unit, planned, limit)
+        kept = TrialTape.unchecked({"exchanges": tape.kept(), "replayed": tape.replayed()})
+        return trial.unchecked({**vars(trial), "tape": kept})
 
     async def _paid(self, unit: WorkUnit, planned: PlannedCase, limit: TimeLimit) -> Trial:
         """Where the target's own calls are not metered, what its answers report is charged."""
-        is_metered = self._parts.target_of(planned).is_metered
+        target = self._parts.target_of(planned)
+        is_metered = target.is_metered or target.uses_gateway
         await self._budget.begin_trial(is_metered=is_metered)
         new: tuple[Attempt, ...] = ()
         try:
@@ -70,21 +91,31 @@ class TrialWorker:
         """All attempts of one trial: repeated after an error, and after a failing answer if the suite asks for it."""
         attempts: tuple[Attempt, ...] = ()
         if unit.earlier and unit.earlier[-1].state == "awaiting":  # goes on as if it had never been interrupted
-            attempts = (*unit.earlier[:-1], await complete(unit.earlier[-1], planned, unit.trial_index, unit.seed))
+            attempts = (*unit.earlier[:-1], await self._completed(unit, planned))
             unit = unit._replace(earlier=())
         while not attempts or self._is_tried_again(planned, attempts):
-            if attempts and attempts[-1].state == "error":
+            if attempts and attempts[-1].state == "error" and not self._spec.taping.is_replay:
                 await asyncio.sleep(pause_s(len(attempts), Random(f"{unit.seed} {len(attempts)}")))
-            services = self._parts.services
-            about = (unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
-            task = TrialTask(planned, *about, self._tidy)
+            task = self._task(unit, planned)
             before = (*unit.earlier, *attempts)
+            if (tape := self._parts.services.exchanges.tape) is not None:
+                tape.begin(len(before), task)
             if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
                 attempt = await self._attempting.grade_again(task, planned, before[-1])
             else:
-                attempt = await self._attempting.attempt(task, planned, limit)
-            attempts = (*attempts, attempt)
+                attempt = await self._attempting.attempt(task, planned, limit, unit.recording.target)
+            attempts = (*attempts, attempt if tape is None or not tape.missed else _missed(attempt, tape.missed))
         return _trial(unit, attempts)
+
+    def _task(self, unit: WorkUnit, planned: PlannedCase) -> TrialTask:
+        services = self._parts.services
+        about = (unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
+        return TrialTask(planned, *about, self._tidy)
+
+    async def _completed(self, unit: WorkUnit, planned: PlannedCase) -> Attempt:
+        if (tape := self._parts.services.exchanges.tape) is not None:
+            tape.begin(len(unit.earlier) - 1, self._task(unit, planned))
+        return await complete(unit.earlier[-1], planned, unit.trial_index, unit.seed, tape)
 
     def _tidy(self) -> None:
         """Before the first workspace of the run: what killed processes left may fill the disk."""
@@ -94,16 +125,26 @@ class TrialWorker:
 
     def _is_tried_again(self, planned: PlannedCase, attempts: tuple[Attempt, ...]) -> bool:
         last = attempts[-1]
+        if last.cause == "replay_miss":
+            return False
+        tape = self._parts.services.exchanges.tape
+        if tape is not None and tape.is_replay:  # also attempts that `resume` made belong to the recording
+            return tape.has_attempt(len(attempts))
         if len(attempts) > planned.retries or not is_worth_another_try(last):
             return False
         return last.state == "error" or (last.state == "failed" and self._spec.suite.config.retry_failed)
 
 
+def _missed(attempt: Attempt, why: str) -> Attempt:
+    """Whatever came of it: something was asked that nobody knows the answer to."""
+    about = {"state": "error", "score": None, "reason": why, "cause": "replay_miss"}
+    return attempt.unchecked({**vars(attempt), **about})
+
+
 def _trial(unit: WorkUnit, attempts: tuple[Attempt, ...]) -> Trial:
     attempts = (*unit.earlier, *attempts)
-    return Trial.unchecked(
-        {"case_id": unit.case_id, "index": unit.trial_index, "seed": unit.seed, "attempts": attempts}
-    )
+    about = {"case_id": unit.case_id, "index": unit.trial_index, "seed": unit.seed}
+    return Trial.unchecked({**about, "attempts": attempts, "tape": None})
 
 
 def _reported_cost(answers: Sequence[Transcript]) -> tuple[float | None, int]:

@@ -60,6 +60,7 @@ def suite_schema() -> Schema:
     }
     _complete_gate(definitions)
     _complete_reporting(definitions)
+    _complete_recording(definitions)
     notification: Schema = {"anyOf": [NAME, definitions["Notification"]]}
     definitions["Notification"] = notification
     one: Schema = {"$ref": "#/$defs/Notification"}
@@ -140,6 +141,16 @@ def _complete_reporting(definitions: Schema) -> None:
     reporting["properties"]["format"] = formats
     reporting["additionalProperties"] = False
     definitions["Reporting"] = {"anyOf": [*formats["anyOf"], reporting]}
+
+
+def _complete_recording(definitions: Schema) -> None:
+    """The short forms: one thing to ignore, the gateway switched on, and models that stand for themselves."""
+    ignored = definitions["ReplayOptions"]["properties"]
+    ignored["ignore"] = {"anyOf": [{"type": "string"}, ignored["ignore"]]}
+    passed = definitions["GatewayOptions"]
+    models = passed["properties"]
+    models["models"] = {"anyOf": [NAME, {"type": "array", "items": NAME}, models["models"]]}
+    definitions["GatewayOptions"] = {"anyOf": [{"type": "boolean"}, passed]}
 
 
 def _complete_regression(properties: Schema) -> None:

@@ -26,7 +26,7 @@ CONFIG_KEYS = {*SuiteConfig.model_fields, "parallel_execution"}
 INHERITED = ("category", "criticality", "tags")
 NOT_OF_A_PART = (
     *("trials", "k", "variants", "prompts", "case_threshold", "max_error_rate", "gate", "presets"),
-    "notify",
+    *("notify", "replay", "gateway"),
 )
 """What only the suite as a whole can decide."""
 OF_A_PART = ("timeout_seconds", "retries", "retry_count")

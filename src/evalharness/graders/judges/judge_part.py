@@ -162,7 +162,7 @@ class JudgeGrader(Grader):
         options = self.options
         sampling = Sampling.of(context, options.temperature, options.max_tokens, seat)
         cache = self.services.judge_cache if options.cache else None
-        return Asking(self.services.llm(name), cache, sampling, under_way=self._under_way)
+        return Asking(self.services.llm(name), cache, sampling, self.services.exchanges, self._under_way)
 
     async def _opinion(self, asking: Asking, context: GradeContext) -> Grade:
         try:

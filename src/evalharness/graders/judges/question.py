@@ -11,12 +11,12 @@ import asyncio
 import copy
 import hashlib
 import re
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
+from evalharness.contracts.exchange import Exchanges
 from evalharness.contracts.grader import GradeContext
 from evalharness.contracts.model import ChatMessage, ChatReply, ChatRequest, Llm
 from evalharness.contracts.store import JudgeCache
@@ -32,13 +32,8 @@ from evalharness.version import VERSION
 #
 # Each call has its own random word in its fences. What is fenced cannot end its fence, since it cannot know the word.
 
-BYTES_OF_NONCE = 16
 REMOVED = "[a fence was removed here]"
 _FENCE = re.compile(r"[-–—=]{2,9}[ \t]{0,5}[\w ]{1,40}[ \t](?:begins|ends)[ \t][^\n]{0,80}?[-–—=]{2,9}", re.IGNORECASE)
-
-
-def new_nonce() -> str:
-    return secrets.token_hex(BYTES_OF_NONCE)
 
 
 def fenced(name: str, text: str, nonce: str) -> str:
@@ -134,7 +129,7 @@ class Asking:
     llm: Llm
     cache: JudgeCache | None = None
     sampling: Sampling = Sampling()
-    draw_nonce: Callable[[], str] = new_nonce
+    exchanges: Exchanges = field(default_factory=Exchanges)
     under_way: dict[str, asyncio.Event] = field(default_factory=dict)
     """Questions that are being asked, by key: shared by all who keep verdicts in the same cache."""
     judging: Judging = field(init=False)
@@ -147,7 +142,10 @@ class Asking:
 
         Who asks what somebody is asking already waits for that verdict, and asks only where there is none.
         """
-        if self.cache is None:
+        tape = self.exchanges.tape
+        if tape is not None and (known := tape.recall("verdict", self._identity(question))) is not None:
+            return self._from_cache(question, known)
+        if self.cache is None or (tape is not None and tape.is_replay):
             return await self._asked(question)
         key = self._key(question)
         if (first := self.under_way.get(key)) is not None:
@@ -164,16 +162,22 @@ class Asking:
         """What is read from a cache is checked like what comes from a judge."""
         kept: Any = await cache.get(key)
         try:
-            verdict = JudgeVerdict(question.form.read(kept["said"]), str(kept["model"]))
+            verdict = self._from_cache(question, kept)
         except (KeyError, TypeError, ValueError):
             verdict = await self._asked(question)
             await cache.set(key, verdict._asdict())
             return verdict
+        if (tape := self.exchanges.tape) is not None:  # a replay has no cache
+            tape.keep("verdict", self._identity(question), verdict._asdict())
+        return verdict
+
+    def _from_cache(self, question: Question, kept: Any) -> JudgeVerdict:
+        verdict = JudgeVerdict(question.form.read(kept["said"]), str(kept["model"]))
         self.judging = self.judging.unchecked({**vars(self.judging), "cached": self.judging.cached + 1})
         return verdict
 
     async def _asked(self, question: Question) -> JudgeVerdict:
-        nonce = self.draw_nonce()
+        nonce = self.exchanges.nonce(lambda: self._identity(question))
         form = with_echo(question.form, nonce)
         request = self.sampling.request(question.prompt(nonce), form.schema())
         model = self.llm.name
@@ -186,6 +190,10 @@ class Asking:
         said = await ask_for_object(self.llm, request, form.read, heard=hear, repair=_unseen)
         del said[NONCE]
         return JudgeVerdict(said, sound(model))
+
+    def _identity(self, question: Question) -> str:
+        """What is asked of whom, as far as a replay knows it: there no server says who it is."""
+        return cache_key(self.llm.name, self.sampling.identity(takes_no_temperature=True), question.identity)
 
     def _key(self, question: Question) -> str:
         """Found out at the latest when the judge was validated: whether it takes a temperature."""

@@ -46,6 +46,7 @@ def figures(report: Report, *, verbose: bool = False) -> Iterator[FigureLine]:
     yield from _retrieval(report, verbose=verbose)
     yield from _first_answers(report, verbose=verbose)
     yield from _tries(report) if verbose else _all_of_k(report)
+    yield from _taped(report)
     if report.sequential is not None:
         text, basis = outcome_of(report.sequential)
         yield FigureLine("sequential", text, basis if verbose else "")
@@ -59,6 +60,22 @@ def figures(report: Report, *, verbose: bool = False) -> Iterator[FigureLine]:
     yield from _cost(report, verbose=verbose)
     if verbose:
         yield from _judges(report)
+
+
+def _taped(report: Report) -> Iterator[FigureLine]:
+    """What a replay did not do, and what it did not find."""
+    taped = report.metadata.taped
+    if taped is None:
+        return
+    if taped.mode == "record":
+        yield FigureLine("mode", "record: every call is stored")
+        return
+    said = [f"{count(taped.exchanges, 'recorded call')} used"]
+    said += ["answers replayed, target not executed"] if taped.answers else []
+    said += [f"{count(taped.differing, 'tool result')} differed, recorded ones were used"] * bool(taped.differing)
+    said += [f"{count(taped.unasked, 'recorded call')} not asked for"] * bool(taped.unasked)
+    said += [f"{count(taped.missed, 'trial')} asked for what was not recorded"] * bool(taped.missed)
+    yield FigureLine("mode", f"{taped.mode} of {taped.recording or 'nothing'}: {'; '.join(said)}")
 
 
 def _pass_rate(report: Report, *, verbose: bool) -> Iterator[FigureLine]:

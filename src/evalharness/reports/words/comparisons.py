@@ -286,6 +286,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "no case was judged in all {runs:,} baseline runs, so how much runs vary is not known"
         ),
         "comparison.runs_vary": runs_vary,
+        "comparison.replayed": (
+            "{run} (mode {mode}) repeats answers that were recorded before: it is no new evidence about its target"
+        ),
         "comparison.same_run": (
             "this compares a run with itself, so nothing can differ; choose another run: eval-harness runs"
         ),

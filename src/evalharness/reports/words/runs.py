@@ -32,6 +32,11 @@ def _not_skipped(tried: int, skipped: int) -> str:
     return f" that {'was' if tried == 1 else 'were'} not skipped" if skipped else ""
 
 
+def _replay_missed(trials: int, first: str) -> str:
+    others = f" (and {trials - 1} more)" if trials > 1 else ""
+    return f"{first}{others}; record it again: eval-harness run … --mode record, or record what is missing: --mode auto"
+
+
 def _all_in_error(tried: int, skipped: int) -> str:
     each = "the only trial" if tried == 1 else "both trials" if tried == 2 else f"all {tried:,} trials"
     return f"{each}{_not_skipped(tried, skipped)} ended in error, so nothing is known about the target"
@@ -167,6 +172,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.stopped_after_failures": "stopped after failures",
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} not graded yet",
         "run.no_such_grader": _no_such_grader,
+        "run.replay_missed": _replay_missed,
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",

@@ -1,0 +1,44 @@
+"""Export recordings: what recorded runs asked and were told, as files for a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from evalharness import registry
+from evalharness.contracts.context import Context
+from evalharness.contracts.store import Store
+from evalharness.domain.exchange import Exchange
+from evalharness.domain.run import Run
+from evalharness.errors import Hint, UsageError
+from evalharness.steps.find_recordings import StoredRecording
+from evalharness.steps.find_runs import find_run
+
+Layout = Literal["cases", "nodes"]
+
+
+async def export_recordings(context: Context, references: Sequence[str], folder: Path, layout: Layout = "cases") -> int:
+    """How many files were written. Raises UsageError for a run that recorded nothing."""
+    store = context.store
+    runs = [find_run(reference, store) for reference in references]
+    for run in runs:
+        if run.options.mode not in ("record", "auto"):
+            raise UsageError(f"run {run.name} was not recorded", hint=Hint("hint.record_first"))
+    redact = store.redactor.redact_value
+    written = 0
+    for run in runs:
+        notes = StoredRecording(run, store).notes
+        of_run = (run.suite.name, run.variant, run.name, run.options.recording_secret, run.lock.seed, run.created_at)
+        about = registry.load("exchanges", "run")(*of_run, notes)
+        write = registry.load("exchanges", f"write_{layout}")
+        written += sum(1 for _ in write(folder, about, _trials(run, store), redact))
+    return written
+
+
+def _trials(run: Run, store: Store) -> Iterator[tuple[str, int, Sequence[Exchange]]]:
+    """In the order of the suite."""
+    for case in run.suite.cases:
+        for index in range(run.lock.trials):
+            if exchanges := store.exchanges(run.id, [case.id], index).get(case.id):
+                yield case.id, index, exchanges

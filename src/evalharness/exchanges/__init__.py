@@ -1,0 +1,1 @@
+"""Whatever leaves the harness passes here: recorded, replayed, or counted by the gateway."""

@@ -1,0 +1,286 @@
+"""Recordings as files: one per case, to be read and reviewed in a repository; also those of workflow datasets.
+
+DIR/SUITE/VARIANT/recording.json    which run it was, its seed and its secret
+DIR/SUITE/VARIANT/CASE.json         the exchanges of each trial; messages once, however often they were sent
+DIR/recording-<id>.json, .jsonl     what workflow datasets call a recording: one exchange each
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from evalharness.documents.artifact import generate_recording_id, parse_recording_id
+from evalharness.documents.recording import (
+    PREFIX,
+    ProviderRecording,
+    RecordedEvent,
+    RecordedFault,
+    RecordingMetadata,
+    RecordingStore,
+    file_name_of,
+)
+from evalharness.domain.exchange import TARGET, Exchange, ExchangeError
+from evalharness.domain.finding import Finding
+from evalharness.domain.invalid_values import explain
+from evalharness.errors import UsageError
+from evalharness.exchanges.links import node_of_trial
+from evalharness.values.json_value import Json
+
+ABOUT = "recording.json"
+PART = "$part"
+SHORTEST_PART = 120
+NODES = "nodes"
+Trials = Iterable[tuple[str, int, Sequence[Exchange]]]
+"""Case, trial and what was recorded of it; in the order of cases."""
+KEY = "evalharness"
+"""Under which a recording of a workflow dataset keeps what only this harness knows of an exchange."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """What is written of a recorded run, beside its exchanges."""
+
+    suite: str
+    variant: str
+    run: str
+    secret: str
+    seed: int
+    created_at: str
+    notes: Sequence[Finding] = ()
+
+
+@dataclass(slots=True)
+class FileRecording:
+    """Implements `contracts.Recording`. A file is read when its case is asked for."""
+
+    folder: Path
+    """Where the files of the cases are."""
+    reference: str
+    name: str
+    secret: str
+    seed: int | None
+    notes: Sequence[Finding] = ()
+    by_case: dict[str, dict[int, list[Exchange]]] = field(default_factory=dict)
+
+    def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
+        if case_id not in self.by_case:
+            self.by_case[case_id] = _read_case(self.folder / f"{file_name_of(case_id)}.json")
+        return self.by_case[case_id].get(index, ())
+
+
+def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:
+    """The recording of a suite on a variant; None if there is none. Raises UsageError for files that are broken."""
+    place = folder / file_name_of(suite) / file_name_of(variant)
+    if (place / ABOUT).is_file():
+        about = _json(place / ABOUT)
+        try:
+            notes = [Finding.model_validate(note) for note in about.get("notes", ())]
+            name, secret, seed = str(about["run"]), str(about["secret"]), int(about["seed"])
+            bytes.fromhex(secret)
+        except ValidationError as error:
+            raise UsageError(f"{place / ABOUT}: {explain(error)}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{place / ABOUT} is not a recording: {error}") from None
+        known = _of_workflow(RecordingStore(folder), suite, variant) if about.get("layout") == NODES else {}
+        return FileRecording(place, str(folder), name, secret, seed, notes, known)
+    by_case = _of_workflow(RecordingStore(folder), suite, variant)
+    if not by_case:
+        return None
+    secret = hashlib.sha256(to_json([suite, variant])).hexdigest()  # other tools have none
+    return FileRecording(place, str(folder), folder.name, secret, None, by_case=by_case)
+
+
+def write_files(folder: Path, about: RecordedRun, trials: Trials, redact: Callable[[Json], Json]) -> Iterator[Path]:
+    """The files of a run, each as soon as its case is complete."""
+    yield _write_about(folder, about, "cases", redact)
+    place = _place(folder, about)
+    for case_id, of_case in _by_case(trials):
+        parts: dict[str, Json] = {}
+        written = [
+            {"trial": index, "exchanges": [_written(each, parts) for each in exchanges]} for index, exchanges in of_case
+        ]
+        document = {"case": case_id, "trials": written, "parts": parts}
+        yield _write(place / f"{file_name_of(case_id)}.json", document, redact)
+
+
+def _place(folder: Path, about: RecordedRun) -> Path:
+    return folder / file_name_of(about.suite) / file_name_of(about.variant)
+
+
+def _write_about(folder: Path, about: RecordedRun, layout: str, redact: Callable[[Json], Json]) -> Path:
+    place = _place(folder, about)
+    place.mkdir(parents=True, exist_ok=True)
+    notes = [note.model_dump(mode="json") for note in about.notes]
+    head = {"suite": about.suite, "variant": about.variant, "run": about.run, "seed": about.seed}
+    return _write(place / ABOUT, {**head, "layout": layout, "secret": about.secret, "notes": notes}, redact)
+
+
+def _by_case(
+    trials: Trials,
+) -> Iterator[tuple[str, list[tuple[int, Sequence[Exchange]]]]]:
+    found: dict[str, list[tuple[int, Sequence[Exchange]]]] = {}
+    for case_id, index, exchanges in trials:
+        if found and case_id not in found:
+            yield from found.items()
+            found = {}
+        found.setdefault(case_id, []).append((index, exchanges))
+    yield from found.items()
+
+
+def _write(path: Path, document: Json, redact: Callable[[Json], Json]) -> Path:
+    text = json.dumps(redact(document), ensure_ascii=False, indent=1)
+    path.write_text(f"{text}\n", encoding="utf-8")
+    return path
+
+
+def _written(exchange: Exchange, parts: dict[str, Json]) -> dict[str, Json]:
+    document: dict[str, Json] = exchange.model_dump(mode="json", exclude_defaults=True)
+    request = document.get("request")
+    if isinstance(request, dict):
+        document["request"] = {
+            key: [_part(item, parts) for item in value] if isinstance(value, list) else _part(value, parts)
+            for key, value in request.items()
+        }
+    return document
+
+
+def _part(value: Json, parts: dict[str, Json]) -> Json:
+    if not isinstance(value, dict | list):
+        return value
+    text = to_json(value)
+    if len(text) < SHORTEST_PART and not _is_reference(value):
+        return value
+    name = hashlib.sha256(text).hexdigest()[:16]
+    parts[name] = value
+    return {PART: name}
+
+
+def _is_reference(value: Json) -> bool:
+    return isinstance(value, dict) and value.keys() == {PART}
+
+
+def _read_case(path: Path) -> dict[int, list[Exchange]]:
+    """By trial; empty for a case that was not recorded."""
+    if not path.is_file():
+        return {}
+    document = _json(path)
+    try:
+        parts: Mapping[str, Json] = document["parts"]
+        return {
+            int(trial["trial"]): [Exchange.model_validate(_whole(each, parts)) for each in trial["exchanges"]]
+            for trial in document["trials"]
+        }
+    except ValidationError as error:
+        raise UsageError(f"{path}: {explain(error)}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is not a recording: {error}") from None
+
+
+def _whole(written: dict[str, Any], parts: Mapping[str, Json]) -> dict[str, Any]:
+    request = written.get("request")
+    if not isinstance(request, dict):
+        return written
+
+    def whole(value: Any) -> Json:
+        return parts[value[PART]] if _is_reference(value) else value
+
+    filled = {
+        key: [whole(item) for item in value] if isinstance(value, list) else whole(value)
+        for key, value in request.items()
+    }
+    return {**written, "request": filled}
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    if not isinstance(document, dict):
+        raise UsageError(f"{path} is not a recording")
+    return document
+
+
+# Recordings of workflow datasets: one exchange each, by an id that says which.
+
+
+def write_workflow_files(
+    folder: Path, about: RecordedRun, trials: Trials, redact: Callable[[Json], Json]
+) -> Iterator[Path]:
+    yield _write_about(folder, about, NODES, redact)
+    store = RecordingStore(folder)
+    for case_id, index, exchanges in trials:
+        invocations: defaultdict[str, int] = defaultdict(int)
+        for exchange in exchanges:
+            node = node_of_trial(exchange.node, index)
+            parts = (about.suite, case_id, about.variant, node, invocations[node])
+            invocations[node] += 1
+            recording = _recording(generate_recording_id(*parts), exchange, about.created_at)
+            yield store.save(ProviderRecording.model_validate(redact(recording.model_dump(mode="json", by_alias=True))))
+
+
+def _recording(recording_id: str, exchange: Exchange, created_at: str) -> ProviderRecording:
+    request = exchange.request if isinstance(exchange.request, dict) else {}
+    model = request.get("model")
+    metadata = RecordingMetadata(
+        provider_type=exchange.kind,
+        created_at=created_at,
+        input_hash=exchange.digest,
+        model=model if isinstance(model, str) else None,
+    )
+    known = exchange.model_dump(mode="json", exclude_defaults=True, exclude={"reply", "error"})
+    fault = None if exchange.error is None else RecordedFault(message=exchange.error.message)
+    kept = {**known, **({} if exchange.error is None else {"error": exchange.error.model_dump(mode="json")})}
+    event = RecordedEvent(seq=1, event={"type": "exchange", KEY: kept})
+    return ProviderRecording(id=recording_id, metadata=metadata, events=(event,), output=exchange.reply, error=fault)
+
+
+def _of_workflow(store: RecordingStore, suite: str, variant: str) -> dict[str, dict[int, list[Exchange]]]:
+    """By case and trial. Recordings of other tools have no digest: they are matched by their order."""
+    found: dict[str, dict[int, list[tuple[int, Exchange]]]] = {}
+    if not store.folder.is_dir() or not any(store.folder.glob(f"{PREFIX}*.json")):
+        return {}
+    for recording_id in store.ids():
+        parts = parse_recording_id(recording_id, suite)
+        if parts is None or parts.dataset_id != suite or parts.variant_id != variant:
+            continue
+        recording = store.load(recording_id)
+        assert recording is not None, "it was listed"
+        node, index = _trial_of_node(parts.node_id)
+        exchange = _exchange(recording, node)
+        found.setdefault(parts.case_id, {}).setdefault(index, []).append((parts.invocation, exchange))
+    return {
+        case_id: {
+            index: [each for _, each in sorted(exchanges, key=lambda pair: (pair[1].node, pair[0]))]
+            for index, exchanges in trials.items()
+        }
+        for case_id, trials in found.items()
+    }
+
+
+def _trial_of_node(node: str) -> tuple[str, int]:
+    name, at, number = node.rpartition("@")
+    return (name, int(number)) if at and number.isdecimal() else (node, 0)
+
+
+def _exchange(recording: ProviderRecording, node: str) -> Exchange:
+    known = next((each.event[KEY] for each in recording.events if KEY in each.event), None)
+    if isinstance(known, dict):
+        try:
+            return Exchange.model_validate({**known, "reply": recording.output})
+        except ValidationError as error:
+            raise UsageError(f"recording {recording.id}: {explain(error)}") from None
+    events: list[Json] = [each.event for each in recording.events]
+    fault = recording.error
+    why = None if fault is None else ExchangeError(kind="TargetUnavailable", message=fault.message)
+    reply: Json = {"output": recording.output, "events": events}
+    return Exchange(node=node or TARGET, reply=reply, error=why)
