@@ -52,7 +52,7 @@ test_cases:
   - {{id: last, input: "wait for {name}", expected: done}}
 config: {{max_workers: 1}}
 """
-SUITES = ("by-mouse", "by-keyboard", "killed", "cancelled", "without-script")
+SUITES = ("by-mouse", "by-keyboard", "killed", "cancelled", "without-script", "in-terminal")
 MANY = 250
 
 
@@ -137,6 +137,7 @@ def _make_runs(folder: Path) -> None:
             (folder / f"{name}.go").touch()
             harness.baseline(harness.run(folder / f"{name}.yaml").id)
             (folder / f"{name}.go").unlink()
+            (folder / f"{name}.pid").unlink()  # of this process
     (folder / "worse").touch()
 
 

@@ -35,11 +35,6 @@ def gated(text):
         if (HERE / text).exists() or (HERE / "open").exists():
             return text
         time.sleep(0.01)
-
-def stubborn(text):
-    import signal
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
 """
 SUITE = """
 name: gates

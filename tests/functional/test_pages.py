@@ -7,14 +7,15 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browsing import browsing
-from driving import wait_until
+from driving import start, wait_until
 from hostile_texts import HOSTILE
 from playwright.sync_api import Browser, Page, expect
-from served_pages import MANY, SUITES, Served, finished, serving, signed_in
+from served_pages import MANY, Served, finished, serving, signed_in
 
 SERIOUS = ("serious", "critical")
 
@@ -119,6 +120,17 @@ def test_a_killed_run_is_shown_as_interrupted_and_resumed_from_its_page(browser:
         page.click("button:text('Resume') >> nth=0")
         finished(watched, "FAILED")
         expect(page.locator(".banner")).to_contain_text("1 of 3 cases failed")
+
+
+def test_a_run_of_a_terminal_is_watched_as_well(browser: Browser, served: Served) -> None:
+    with start(served.folder, "run", "in-terminal.yaml", "--store", "store.db") as run:
+        wait_until((served.folder / "in-terminal.pid").exists)
+        with signed_in(browser, served, f"/runs/{served.run_id('in-terminal')}") as watched:
+            expect(watched.page.locator(".verdict")).to_have_text("Running")
+            expect(watched.page.locator("#live .failures")).to_contain_text("Cusco", timeout=60_000)
+            served.open_gate("in-terminal")
+            finished(watched, "FAILED")
+        assert run.wait().code == 1
 
 
 def test_a_run_is_cancelled_and_deleted_from_its_page(browser: Browser, served: Served) -> None:
@@ -303,8 +315,6 @@ def test_no_text_of_a_run_can_do_anything_in_a_page(browser: Browser, served: Se
 
 @pytest.mark.parametrize("text", HOSTILE[:8])
 def test_no_text_of_an_address_can_do_anything_in_a_page(browser: Browser, served: Served, text: str) -> None:
-    from urllib.parse import quote
-
     run = served.run_id("many")
     written = quote(text, safe="")
     with signed_in(browser, served) as watched:
@@ -329,7 +339,7 @@ def test_without_the_token_a_page_says_how_to_get_in(browser: Browser, served: S
         assert answer is not None
         assert answer.status == 401
         expect(watched.page.locator("h1")).to_have_text("This page needs the token")
-        expect(watched.page.locator("main")).to_contain_text("eval-harness serve")
+        expect(watched.page.locator("main")).to_contain_text("server.json")
         font = watched.page.evaluate("getComputedStyle(document.body).fontFamily")
         assert "system-ui" in font  # in the same look, though no other file may be read
 
@@ -361,8 +371,6 @@ def test_the_settings_never_show_the_token(browser: Browser, served: Served) -> 
 
 
 def test_an_empty_project_says_what_to_do_first(browser: Browser, tmp_path: Path) -> None:
-    from driving import start
-
     log = tmp_path / "serve.log"
     with (
         log.open("wb") as printed,
@@ -375,4 +383,3 @@ def test_an_empty_project_says_what_to_do_first(browser: Browser, tmp_path: Path
             watched.page.goto(found[0])
             expect(watched.page.locator("main")).to_contain_text("eval-harness init")
             assert watched.complaints == []
-    assert SUITES

@@ -60,7 +60,7 @@ def commands(group: click.Group = cli, path: tuple[str, ...] = ()) -> Iterator[t
 def flags() -> Iterator[tuple[str, click.Option, str]]:
     for name, command in commands():
         for option in command.params:
-            if isinstance(option, click.Option):
+            if isinstance(option, click.Option) and not option.hidden:
                 for flag in (*option.opts, *option.secondary_opts):
                     if flag.startswith("--") and flag != "--help":
                         yield name, option, flag
@@ -184,7 +184,9 @@ def test_every_fake_and_every_contract_test_is_documented_for_authors_of_plug_in
     text = page("plugins.md")
     sources = "".join(path.read_text(encoding="utf-8") for path in (SETTINGS.parent / "testing").glob("*.py"))
     offered = set(re.findall(r"^class (Fake\w+|\w+Contract)\b", sources, re.MULTILINE))
-    parts = {name for name in offered if re.search(r"(Session|JudgeCache|Options)$|\w+StoreContract$", name)}
+    parts = {
+        name for name in offered if re.search(r"(Session|JudgeCache|Jobs|Options)$|\w+(Store|Pages)Contract$", name)
+    }
     assert [name for name in sorted(offered - parts) if name not in text] == []
     nouns = set(registry.CONTRACTS) - {"llm", "embedder"}  # providers are named in suites, not plugged in
     groups = [f"evalharness.{noun}{'es' if noun.endswith('x') else 's'}" for noun in sorted(nouns)]
@@ -229,3 +231,8 @@ def test_there_is_a_picture_of_every_scene_width_and_theme() -> None:
         f"terminal-{scene}-{width}-{theme}" for scene in scenes for width in (80, 120) for theme in ("dark", "light")
     }
     assert {path.stem for path in (DOCS / "images").glob("terminal-*")} == wanted
+    pages = ("home", "suite", "run", "trial", "compare", "matrix")
+    served = {
+        f"served-{page}-{width}-{theme}" for page in pages for width in (390, 1280) for theme in ("dark", "light")
+    }
+    assert {path.stem for path in (DOCS / "images").glob("served-*")} == served

@@ -30,9 +30,18 @@ EVENTS = "/events"
 
 
 class Limits:
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        most_in_flight: int = MOST_IN_FLIGHT,
+        queue_s: float = QUEUE_S,
+        body_s: float = BODY_S,
+        answer_s: float = ANSWER_S,
+    ) -> None:
         self._app = app
-        self._places = asyncio.Semaphore(MOST_IN_FLIGHT)
+        self._queue_s, self._body_s, self._answer_s = queue_s, body_s, answer_s
+        self._places = asyncio.Semaphore(most_in_flight)
         self._waiting = asyncio.Semaphore(MOST_WAITING)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -41,7 +50,7 @@ class Limits:
             await self._app(scope, receive, send)
             return
         try:
-            body = await _read_body(scope, receive)
+            body = await _read_body(scope, receive, self._body_s)
             async with self._place(scope):
                 await self._answer(scope, _Replayed(body, receive), send)
         except Refusal as refusal:
@@ -51,7 +60,7 @@ class Limits:
     async def _place(self, scope: Scope) -> AsyncIterator[None]:
         places = self._waiting if _waits(scope) else self._places
         try:
-            async with asyncio.timeout(QUEUE_S):
+            async with asyncio.timeout(self._queue_s):
                 await places.acquire()
         except TimeoutError:
             raise Refusal(
@@ -78,7 +87,7 @@ class Limits:
             await self._app(scope, receive, answer)
 
         task = asyncio.create_task(handle())
-        done, _ = await asyncio.wait({task}, timeout=LONGEST_WAIT_S if _waits(scope) else ANSWER_S)
+        done, _ = await asyncio.wait({task}, timeout=LONGEST_WAIT_S if _waits(scope) else self._answer_s)
         if done:
             task.result()
             return
@@ -125,7 +134,7 @@ class _Replayed:
         return {"type": "http.request", "body": body, "more_body": False}
 
 
-async def _read_body(scope: Scope, receive: Receive) -> bytes:
+async def _read_body(scope: Scope, receive: Receive, body_s: float) -> bytes:
     headers = dict(scope["headers"])
     length = headers.get(b"content-length", b"")
     if length.isdigit() and int(length) > LARGEST_BODY:
@@ -134,7 +143,7 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes:
         return b""
     chunks, size = [], 0
     try:
-        async with asyncio.timeout(BODY_S):
+        async with asyncio.timeout(body_s):
             while True:
                 message = await receive()
                 if message["type"] != "http.request":
@@ -146,7 +155,7 @@ async def _read_body(scope: Scope, receive: Receive) -> bytes:
                 if not message.get("more_body"):
                     return b"".join(chunks)
     except TimeoutError:
-        raise Refusal(408, f"the body did not arrive within {BODY_S:.0f} seconds") from None
+        raise Refusal(408, f"the body did not arrive within {body_s:.0f} seconds") from None
 
 
 def _too_large() -> Refusal:

@@ -15,8 +15,10 @@ from evalharness.reports.pages.page_templates import Frame, PageTemplates, conte
 from evalharness.server.links import Links
 
 TITLES = {401: "This page needs the token", 403: "Not allowed", 404: "Not found", 409: "Not possible now"}
-HINTS = {401: "Open the address that the server printed when it was started. To have it printed again:"}
-COMMANDS = {401: ["eval-harness serve"]}
+HINTS = {
+    401: "Open the address that the server printed when it was started. It is also in the file server.json beside the "
+    "store, which only its owner can read."
+}
 
 
 def message_page(status: int, text: str, hint: str = "", root_path: str = "") -> str:
@@ -25,7 +27,6 @@ def message_page(status: int, text: str, hint: str = "", root_path: str = "") ->
         title=TITLES.get(status) or HTTPStatus(status).phrase,
         text=f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}",
         hint=HINTS.get(status) or (f"{hint[:1].upper()}{hint[1:]}{'' if hint.endswith('.') else '.'}" if hint else ""),
-        commands=COMMANDS.get(status, ()),
     )
     return _templates(root_path).render("message.html", page=page, place="")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalharness.reports.pages.page_actions import PageAction
@@ -16,4 +15,3 @@ class MessagePage:
     action: PageAction | None = None
     """What is done if the reader says yes; `back` is where they go if not."""
     back: str = ""
-    commands: Sequence[str] = ()

@@ -14,7 +14,7 @@ from evalharness.reports.pages.case_rows import NO_ROW, STATES, CaseRow, by_urge
 from evalharness.reports.pages.case_table import CaseTable
 from evalharness.reports.pages.packed_panels import packed_json
 from evalharness.reports.pages.page_file import PageFile
-from evalharness.reports.pages.run_page import FailureLine, run_page, show_command
+from evalharness.reports.pages.run_page import FailureLine, run_page, show_command, show_failed_command
 from evalharness.reports.pages.stored_cases import StoredCases
 from evalharness.reports.terminal.screen import MARKS
 
@@ -59,7 +59,7 @@ def write_run_file(run: ReportedRun, stream: IO[str], presentation: Presentation
             unlisted=len(rows) - len(listed),
         ),
         no_row=NO_ROW,
-        show_all=f"{show_command(run, presentation)} --failed",
+        show_all=show_failed_command(run, presentation),
         show_one=show_command(run, presentation, "CASE"),
     )
 

@@ -133,6 +133,10 @@ def show_command(run: ReportedRun, presentation: Presentation, case_id: str = ""
     return f"{presentation.command} show {shlex.quote(run.report.metadata.run_name)}{case}{store}"
 
 
+def show_failed_command(run: ReportedRun, presentation: Presentation) -> str:
+    return f"{show_command(run, presentation)} --failed"
+
+
 # The verdict in a sentence or two.
 
 

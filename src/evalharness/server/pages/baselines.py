@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
@@ -13,7 +11,6 @@ from evalharness.domain.stored import Baseline
 from evalharness.reports.pages.baselines_page import BaselineRow, BaselinesPage
 from evalharness.reports.pages.page_actions import ChoiceField, PageAction, TextField
 from evalharness.reports.terminal.runs import age
-from evalharness.reports.wording import naming, removal_command
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.pages.forms import Form, see
 from evalharness.server.pages.site import PageSite, Site
@@ -54,7 +51,7 @@ def promotion(run_id: str, run_name: str, site: PageSite) -> PageAction:
     return PageAction(
         title="Promote to baseline",
         address=site.link(page="baselines"),
-        command=f"eval-harness baseline set {shlex.quote(run_name)}{naming(site.store)}",
+        command=site.commands.promote(run_name),
         about="Later runs of the suite are compared with it.",
         fields={"run": run_id},
         texts=[TextField("name", "as", DEFAULT_NAME)],
@@ -69,7 +66,7 @@ def _promotion(server: ServerContext, site: PageSite) -> PageAction | None:
     return PageAction(
         title="Promote",
         address=site.link(page="baselines"),
-        command=f"eval-harness baseline set RUN --name NAME{naming(site.store)}",
+        command=site.commands.promote_any(),
         texts=[TextField("name", "as", DEFAULT_NAME)],
         choices=[ChoiceField("run", "run", finished)],
     )
@@ -79,6 +76,6 @@ def _removal(baseline: Baseline, site: PageSite) -> PageAction:
     return PageAction(
         title="Remove",
         address=site.link(page="baselines"),
-        command=f"{removal_command(baseline.name, baseline.suite_name)}{naming(site.store)}",
+        command=site.commands.remove_baseline(baseline.name, baseline.suite_name),
         fields={"do": REMOVE, "suite": baseline.suite_name, "name": baseline.name},
     )

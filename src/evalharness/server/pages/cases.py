@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,6 @@ from evalharness.actions.open_case import OpenedCase, open_case
 from evalharness.domain.case_line import CaseQuery
 from evalharness.reports.pages.case_panel import CasePanel, PanelMaker
 from evalharness.reports.pages.case_rows import row_of_line
-from evalharness.reports.wording import naming
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.site import PageSite, Site
@@ -78,12 +76,11 @@ def _page(server: ServerContext, site: PageSite, opened: OpenedCase) -> CasePage
 
 def _panel(opened: OpenedCase, site: PageSite, trial: int, message: int) -> CasePanel:
     run = opened.run.line
-    words = ["eval-harness", "show", run.name, opened.line.case_id]
     made = PanelMaker().panel(
         opened.case,
         opened.graders,
         opened.trials,
-        command=f"{shlex.join(words)}{naming(site.store)}",
+        command=site.commands.show(run.name, opened.line.case_id),
         key=opened.line.case_id,
         before=opened.before,
     )

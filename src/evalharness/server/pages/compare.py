@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from evalharness.domain.reported_run import ReportedComparison
 from evalharness.domain.stored import RunLine
 from evalharness.errors import HarnessError, UnknownName
 from evalharness.reports.pages.compare_page import TITLES, ComparedCases
-from evalharness.reports.wording import naming
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.site import PageSite, Site
@@ -85,13 +83,13 @@ def _chooser(
     for chosen, name in ((old, names[0]), (new, names[1])):
         if chosen and chosen not in offered:
             offered = {chosen: name if name != "RUN" else chosen, **offered}
-    words = [offered[chosen].partition(" ")[0] if chosen else "RUN" for chosen in (old, new)]
+    words = [offered[chosen].partition(" ")[0] if chosen else "" for chosen in (old, new)]
     return Chooser(
         runs=list(offered.items()),
         old=old,
         new=new,
         swapped=site.link(old=new, new=old) if old and new else "",
-        command=f"eval-harness compare {shlex.join(words)}{naming(site.store)}",
+        command=site.commands.compare(*words),
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from evalharness.domain.job import Job
 from evalharness.domain.run import Run
 from evalharness.domain.stored import RunOverview
 from evalharness.reports.pages.page_actions import PageAction, PageActions
-from evalharness.reports.wording import naming
-from evalharness.reports.words.job_command import rerun_of, run_command
+from evalharness.reports.words.job_command import rerun_of
 from evalharness.server.pages.baselines import promotion
 from evalharness.server.pages.site import PageSite
 
@@ -23,19 +21,19 @@ class RunActions:
         return f"{self._site.link(run=self._run_id)}/{what}"
 
     def cancel(self, job: Job) -> PageAction:
-        pid = str(job.process.pid) if job.process else "PID"
-        return PageAction("Cancel", self.to("cancel"), f"kill -INT {pid}", "What is finished is kept.")
+        command = self._site.commands.cancel(job.process.pid if job.process else None)
+        return PageAction("Cancel", self.to("cancel"), command, "What is finished is kept.")
 
     def resume(self) -> PageAction:
         about = "Run what is pending, and again what ended in error."
-        return PageAction("Resume", self.to("resume"), self._command("resume", self._name), about)
+        return PageAction("Resume", self.to("resume"), self._site.commands.resume(self._name), about)
 
     def rerun(self, run: Run, *, only_failed: bool) -> PageAction | None:
         """None for a run that cannot be named again: it was started from Python."""
         asked = rerun_of(run, run.name if only_failed else None)
         if not asked.suite:
             return None
-        command = self._command(*run_command(asked))
+        command = self._site.commands.run(asked)
         if only_failed:
             about = "A new run of the cases that did not pass."
             return PageAction("Rerun failed", self.to("rerun"), command, about, {"failed": "yes"})
@@ -43,14 +41,11 @@ class RunActions:
 
     def delete(self) -> PageAction:
         """From the page of the run; it asks first."""
-        command = self._command("runs", "rm", self._name)
+        command = self._site.commands.delete(self._name)
         return PageAction("Delete", self.to("delete"), command, "The run with all its trials.", asks=True)
 
     def delete_now(self) -> PageAction:
-        return PageAction("Delete the run", self.to("delete"), self._command("runs", "rm", self._name))
-
-    def _command(self, *words: str) -> str:
-        return f"eval-harness {shlex.join(words)}{naming(self._site.store)}"
+        return PageAction("Delete the run", self.to("delete"), self._site.commands.delete(self._name))
 
 
 def waiting_actions(site: PageSite, job: Job) -> PageActions:

@@ -20,7 +20,7 @@ from evalharness.errors import UnknownName
 from evalharness.reports.pages.case_rows import row_of_line
 from evalharness.reports.pages.live_page import LivePage, LiveState, live_failure, live_page, waiting_page
 from evalharness.reports.pages.message_page import MessagePage
-from evalharness.reports.pages.run_page import FailureLine, run_page, show_command
+from evalharness.reports.pages.run_page import FailureLine, run_page, show_command, show_failed_command
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.case_tables import Asked, case_table
@@ -161,7 +161,7 @@ def _shown(server: ServerContext, site: PageSite, overview: RunOverview, **value
         unlisted=max(0, summary.failed + summary.errors - len(failures)),
         unjudged=unjudged,
         unlisted_unjudged=max(0, summary.skipped + summary.awaiting - len(unjudged)),
-        show_all=f"{show_command(reported, site.presentation)} --failed",
+        show_all=show_failed_command(reported, site.presentation),
         show_one=show_command(reported, site.presentation, "CASE"),
         **values,
     )

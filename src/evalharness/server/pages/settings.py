@@ -7,6 +7,7 @@ import platform
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
+from evalharness.reports.pages.page_commands import REGISTER
 from evalharness.reports.pages.run_page import FigureRow
 from evalharness.server.context import Server
 from evalharness.server.pages.site import Site, shown_folder
@@ -35,7 +36,7 @@ def settings(server: Server, site: Site) -> HTMLResponse:
             "What it reads and writes",
             [FigureRow("store", options.store), FigureRow("suites below", shown_folder(options.suites))],
         ),
-        ("Registered targets", targets or [FigureRow("none", "register one with --allow-target NAME=SPEC")]),
+        ("Registered targets", targets or [FigureRow("none", REGISTER)]),
         ("Limits", [FigureRow("runs at once", str(options.jobs), "further ones wait in a queue")]),
     ]
     return site.page("settings.html", "Settings", groups=groups)

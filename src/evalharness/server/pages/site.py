@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from evalharness.domain.reported_run import Presentation
 from evalharness.harness import named_store
+from evalharness.reports.pages.page_commands import PageCommands
 from evalharness.reports.pages.page_templates import Frame, PageTemplates, page_source
 from evalharness.server.context import ServerContext
 from evalharness.server.links import Links
@@ -28,6 +29,7 @@ class PageSite:
         self.link = Links(options.root_path)
         self.store = None if options.store == named_store(None) else options.store
         """As commands have to name it."""
+        self.commands = PageCommands(self.store)
         self.presentation = Presentation(context.harness.redact, store=self.store)
         self._templates = PageTemplates(context.harness.redact, self.link, _frame(self.link, options.root_path))
         self._templates.compile_all()

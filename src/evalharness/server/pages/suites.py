@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from fastapi import APIRouter
@@ -15,9 +14,8 @@ from evalharness.domain.suite import ListedSuite
 from evalharness.domain.trend import Trend
 from evalharness.errors import UnknownName
 from evalharness.reports.pages.page_actions import ChoiceField, PageAction, PageActions
+from evalharness.reports.pages.page_commands import registered_targets
 from evalharness.reports.pages.suite_page import suite_page
-from evalharness.reports.wording import naming
-from evalharness.reports.words.job_command import run_command
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.forms import Form, see
@@ -60,7 +58,7 @@ def start(server: Server, site: Site, form: Form, name: str) -> Response:
         raise Refusal(404, f"there is no suite '{name}' in {shown_folder(server.options.suites)}")
     target = form.get("target", "")
     if target and target not in server.options.targets:
-        raise Refusal(400, f"there is no registered target '{target}'", hint=_registered(server))
+        raise Refusal(400, f"there is no registered target '{target}'", hint=registered_targets(server.options.targets))
     job = server.jobs.start(_request(found, server, target))
     return see(site.link(run=job.run_id))
 
@@ -81,11 +79,10 @@ def run_action(
     own = [("", suite.target or "the suite's own")] if has_own else []
     choices = own + [(name, name) for name in server.options.targets]
     asks = not has_own or (with_targets and len(choices) > 1)
-    words = run_command(_request(suite, server, "" if has_own else choices[0][0]))
     return PageAction(
         title="Run",
         address=site.link(suite=suite.suite),
-        command=f"eval-harness {shlex.join(words)}{naming(site.store)}",
+        command=site.commands.run(_request(suite, server, "" if has_own else choices[0][0])),
         choices=[ChoiceField("target", "on", choices)] if asks else (),
     )
 
@@ -93,8 +90,3 @@ def run_action(
 def _request(suite: ListedSuite, server: ServerContext, target: str) -> JobRequest:
     named = shown_folder(Path(suite.file)) if suite.file else suite.suite
     return JobRequest(suite=named, target=server.options.targets[target] if target else "")
-
-
-def _registered(server: ServerContext) -> str:
-    names = ", ".join(server.options.targets)
-    return f"registered are: {names}" if names else "start the server with --allow-target NAME=SPEC to register one"
