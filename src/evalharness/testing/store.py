@@ -42,7 +42,7 @@ from evalharness.stores.decoding import past_run_from, variant_from
 from evalharness.stores.exchanges import decoded, exchange_row
 from evalharness.stores.statements import TRIAL_COLUMNS
 from evalharness.testing.review_book import FakeReviews, ReviewRows
-from evalharness.testing.store_pages import FakeRunPages
+from evalharness.testing.store_pages import PagesOfRuns
 from evalharness.testing.store_parts import FakeJobs, FakeJudgeCache
 from evalharness.testing.stored_run import DECODER, StoredRun, run_outcome
 
@@ -67,7 +67,7 @@ class _Kept:
     is_closed: bool = False
 
 
-class FakeStore(FakeRunPages, Store):
+class FakeStore(PagesOfRuns, Store):
     """For tests and for plug-in authors. Views (`redacting`) share what is kept."""
 
     def __init__(

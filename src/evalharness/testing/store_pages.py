@@ -18,7 +18,7 @@ from evalharness.testing.case_lines import line_of, page_of, tallies_of
 from evalharness.testing.stored_run import StoredRun, run_outcome
 
 
-class FakeRunPages(RunPages):
+class PagesOfRuns(RunPages):
     @abstractmethod
     def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]: ...
 
