@@ -32,7 +32,17 @@ from evalharness.errors import Hint, UnknownName, UsageError
 from evalharness.values.json_value import Json
 
 Noun = Literal[
-    "grader", "target", "sandbox", "executor", "store", "reporter", "transcript", "models", "llm", "embedder"
+    "grader",
+    "target",
+    "sandbox",
+    "containers",
+    "executor",
+    "store",
+    "reporter",
+    "transcript",
+    "models",
+    "llm",
+    "embedder",
 ]
 
 BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
@@ -94,7 +104,11 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
     },
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
+        "container": "evalharness.sandboxes.container:ContainerSandbox",
         "none": "evalharness.sandboxes.none:NoSandbox",
+    },
+    "containers": {
+        "command line": "evalharness.sandboxes.container_runtime:ContainerRuntime",
     },
     "executor": {
         "local": "evalharness.engine.running.local_executor:LocalExecutor",

@@ -194,6 +194,9 @@ NAMES_COMMANDS = {
     "sandboxes/bubblewrap.py",
     "sandboxes/nobody.py",
     "sandboxes/bubblewrap_command.py",
+    "sandboxes/container_command.py",
+    "sandboxes/container_runtime.py",
+    "sandboxes/container_watcher.py",
     "testing/pytest_plugin.py",
 }
 COMMAND_OR_FLAG = re.compile(rf"(?<![\w-])--[a-z]|eval-harness ({'|'.join(COMMANDS)})\b")

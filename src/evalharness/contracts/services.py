@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from evalharness.contracts.containers import Containers, ContainersOnDemand
 from evalharness.contracts.model import Embedder, Llm, Models
 from evalharness.contracts.sandbox import Sandbox
 from evalharness.contracts.servers import Servers
@@ -45,6 +46,7 @@ class Services:
     """Where `references.py` imports users' functions."""
     servers: Servers = field(default_factory=Servers)
     """Those that targets of this call have started."""
+    containers: ContainersOnDemand | None = None
 
     def llm(self, name: str) -> Llm:
         if self.models is None:
@@ -55,6 +57,11 @@ class Services:
         if self.models is None:
             raise UsageError(f"{name} is needed, but models are not available here")
         return self.models.embedder(name)
+
+    def container_runtime(self) -> Containers:
+        if self.containers is None:
+            raise SandboxUnavailable("containers are needed, but not available here")
+        return self.containers()
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.sandbox import Owner, Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.options import Options
@@ -56,6 +56,11 @@ class Task(Protocol):
     @property
     def workspace(self) -> Path:
         """A separate folder for this trial with the case's files, created on first use."""
+        ...
+
+    @property
+    def owner(self) -> Owner:
+        """What is started for this trial outside of a session is named and labelled so."""
         ...
 
     async def session(self, sandbox: Sandbox) -> SandboxSession:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from random import Random
-from typing import Any, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pydantic import Field, ValidationError
 
@@ -86,6 +86,17 @@ class Origin(Record):
     """Those that were given with it, without secrets."""
 
 
+class ContainerOptions(Record):
+    """How containers are run, by whatever part of a run needs them."""
+
+    runtime: Literal["", "docker", "podman"] = ""
+    """Empty for the first one that answers."""
+    keep: bool = False
+    """Whether they are left for the user to look at."""
+    pull: Literal["missing", "always", "never"] = "missing"
+    """When images are fetched."""
+
+
 class RunOptions(Record):
     """What the command line or the caller decided about a run, as far as `resume` needs it again."""
 
@@ -104,6 +115,7 @@ class RunOptions(Record):
     """Whether verdicts that a judge gave before are used again."""
     run_name: str = ""
     """What the run is called; empty for a name that the store makes up."""
+    containers: ContainerOptions = ContainerOptions()
     origin: Origin = Origin()
 
     @property

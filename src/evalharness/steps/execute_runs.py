@@ -61,9 +61,15 @@ async def opened(
             for item in prepared
         ]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
+        for item in prepared:
+            await item.parts.reap(context.store.identity, _is_abandoned(context.store))
         undo.pop_all()
     async with open_parts:
         yield sessions
+
+
+def _is_abandoned(store: Store) -> Callable[[str], bool]:
+    return lambda run_id: not store.is_claimed(run_id)
 
 
 async def _close_quietly(open_parts: AsyncExitStack) -> None:
@@ -277,7 +283,15 @@ def prepare_run(
 ) -> PreparedRun:  # fmt: skip
     """A new run; the store will give it its id and, unless it has one, a name."""
     assert variant.target is not None, "chosen with its target"
-    spec = RunSpec(suite, variant.target, file.root, options, variables.values, context.settings.environment)
+    spec = RunSpec(
+        suite,
+        variant.target,
+        file.root,
+        options,
+        variables.values,
+        context.settings.environment,
+        context.store.identity,
+    )
     check_commands(suite, variant.target, file.root, spec.environment)
     parts, lock = _locked(spec, variables, budget, context, file.label)
     run = Run(
@@ -298,7 +312,9 @@ def prepare_run(
 def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Context) -> PreparedRun:
     """A stored run that goes on, locked as it would be now."""
     environment = context.settings.environment
-    spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment)
+    spec = RunSpec(
+        run.suite, run.target, Path(run.root), run.options, variables.values, environment, context.store.identity
+    )
     parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
     return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget)
 

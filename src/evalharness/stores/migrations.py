@@ -112,6 +112,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "FROM case_history_of_all_targets",
         "DROP TABLE case_history_of_all_targets",
     ),
+    ("CREATE TABLE store_identity (id TEXT NOT NULL)",),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -119,5 +120,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 `runs.report` and `runs.cases` are derived from a run's trials when it comes to a stop; a trial written later takes
 `cases` away again, so that they are never those of other rows. `baseline_runs` are further runs of a baseline, besides
 the one in `baselines`. `case_marks` has what selftests found about each version of a case: `key` changes with it.
-`trials.cause` is NULL in rows of earlier versions: there the reason says it.
+`trials.cause` is NULL in rows of earlier versions: there the reason says it. `store_identity` has one row, made with
+the first run.
 """

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 from pydantic_core import to_json
 
+from evalharness.contracts.sandbox import NO_OWNER, Owner
 from evalharness.domain.case import Case
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import TargetFailed, raised_at, trace_of
@@ -41,6 +42,7 @@ class IsolatedTask:
     variant: Mapping[str, Json]
     environment: Mapping[str, str]
     graders: tuple[GraderSpec, ...] = ()
+    owner: Owner = NO_OWNER
 
 
 @dataclass

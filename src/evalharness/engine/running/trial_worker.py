@@ -77,7 +77,7 @@ class TrialWorker:
                 await asyncio.sleep(pause_s(len(attempts), Random(f"{unit.seed} {len(attempts)}")))
             services = self._parts.services
             about = (unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
-            task = TrialTask(planned, *about, self._tidy)
+            task = TrialTask(planned, *about, self._tidy, self._spec.store_id)
             before = (*unit.earlier, *attempts)
             if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
                 attempt = await self._attempting.grade_again(task, planned, before[-1])

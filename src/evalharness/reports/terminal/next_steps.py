@@ -131,6 +131,7 @@ class _Steps:
             ("--baseline", origin.baseline),
             ("--judge-model", options.judge_model),
             ("--sandbox", "" if options.sandbox == _DEFAULT_SANDBOX else options.sandbox),
+            ("--container-runtime", options.containers.runtime),
         ):
             words += [name, value] if value else []
         words += [word for pair in origin.variables.items() for word in ("--var", "=".join(pair))]
