@@ -101,6 +101,8 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "skill": "evalharness.targets.skill:SkillTarget",
         "chat": "evalharness.targets.chat:ChatTarget",
         "agent": "evalharness.targets.agent:AgentTarget",
+        "container": "evalharness.targets.container:ContainerTarget",
+        "docker-agent": "evalharness.targets.docker_agent:DockerAgentTarget",
     },
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",

@@ -197,6 +197,7 @@ NAMES_COMMANDS = {
     "sandboxes/container_command.py",
     "sandboxes/container_runtime.py",
     "sandboxes/container_watcher.py",
+    "targets/docker_agent.py",
     "testing/pytest_plugin.py",
 }
 COMMAND_OR_FLAG = re.compile(rf"(?<![\w-])--[a-z]|eval-harness ({'|'.join(COMMANDS)})\b")

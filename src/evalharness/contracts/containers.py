@@ -100,6 +100,10 @@ class Containers(ABC):
         """The digest of an image, pulled according to the policy; raises TargetUnavailable if there is none."""
 
     @abstractmethod
+    async def entrypoint(self, image: str) -> tuple[str, ...]:
+        """The words with which an image starts its command."""
+
+    @abstractmethod
     async def build(self, folder: Path | None, dockerfile: str) -> str:
         """Build an image and return its digest; without a folder, the build context is empty."""
 

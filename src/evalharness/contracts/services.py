@@ -47,6 +47,8 @@ class Services:
     servers: Servers = field(default_factory=Servers)
     """Those that targets of this call have started."""
     containers: ContainersOnDemand | None = None
+    given: tuple[str, ...] = ()
+    """The variables of `environment` that were set for this run."""
 
     def llm(self, name: str) -> Llm:
         if self.models is None:

@@ -77,6 +77,9 @@ class Target(ABC):
     is_metered: ClassVar[bool] = False
     """Whether `Services.models` charges all its spending call by call; otherwise the cost in its answer is charged."""
 
+    has_own_machine: ClassVar[bool] = False
+    """Whether it answers in a clean machine. It then runs the case's `setup` there itself, and in the case's image."""
+
     options: Any
     spec: TargetSpec
     services: Services
@@ -99,6 +102,9 @@ class Target(ABC):
     def models(self) -> tuple[str, ...]:
         """The language models it uses, as `provider/model`; each is looked up before the first trial."""
         return ()
+
+    def expect(self, case: Case) -> None:  # noqa: B027 - most need not know
+        """Called before `open` with each case that it will be asked."""
 
     async def open(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Import, look up or start what is needed; raises TargetUnavailable before any trial runs."""

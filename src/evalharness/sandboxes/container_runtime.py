@@ -188,6 +188,10 @@ class ContainerRuntime(Containers):
             return (await self._say(*inspect)).strip().removeprefix("sha256:")
         return found.stdout.decode().strip().removeprefix("sha256:")
 
+    async def entrypoint(self, image: str) -> tuple[str, ...]:
+        written = json.loads(await self._say("image", "inspect", "--format", "{{json .Config.Entrypoint}}", image))
+        return tuple(written.split() if isinstance(written, str) else written or ())
+
     async def build(self, folder: Path | None, dockerfile: str) -> str:
         """The context is the folder, or nothing but the Dockerfile."""
         await self.open()

@@ -187,7 +187,7 @@ class Attempting:
         target = planned.target.target if planned.target else self.target
         assert target is not None, "a run that only grades attempts nothing"
         try:
-            fault = await guarded(set_up, task, self.isolated) if task.setup else None
+            fault = await guarded(set_up, task, self.isolated) if task.setup and not target.has_own_machine else None
             started = time.perf_counter()
             # Whatever it is that went wrong before the target was asked, the target did not do it.
             printed = Printed()

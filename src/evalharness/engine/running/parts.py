@@ -72,6 +72,7 @@ def build_services(
         modules=modules or UserModules(),
         servers=servers or Servers(),
         containers=_ContainersOnDemand(options.containers),
+        given=tuple(options.env),
     )
 
 
@@ -183,11 +184,13 @@ class Needs:
     judges: dict[str, None] = field(default_factory=dict)
     embedders: dict[str, None] = field(default_factory=dict)
 
-    def add(self, plan: PlannedCase) -> None:
+    def add(self, plan: PlannedCase, target: Target | None) -> None:
         self.is_target_asked = self.is_target_asked or plan.target is None
         if plan.skip:
             return
-        self.sandbox = self.sandbox or bool(plan.case.setup)
+        if target is not None:
+            target.expect(plan.case)
+        self.sandbox = self.sandbox or bool(plan.case.setup and not (target and target.has_own_machine))
         for _, grader in plan.graders:
             self.sandbox = self.sandbox or grader.needs_sandbox
             for judge in grader.judges():
@@ -216,7 +219,7 @@ class Parts:
         """One after the other, none of them kept; after the last it is known what to open for them."""
         needs = Needs()
         for plan in self.cases.in_turn():
-            needs.add(plan)
+            needs.add(plan, plan.target.target if plan.target else self.target)
             yield plan
         self._needs = needs
 
