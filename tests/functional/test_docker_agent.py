@@ -11,6 +11,8 @@ import pytest
 from container_runtimes import IMAGE, TestRuntime, busybox_archive
 from driving import Outcome, drive
 
+from evalharness.sessions import Config, evaluate_sessions
+
 AGENT_IMAGE = "evalharness-test:agent"
 # Says what it was asked, what it was called with, and what is in its folder, in the events of docker-agent.
 SCRIPT = r"""#!/bin/sh
@@ -74,6 +76,17 @@ def test_sessions_are_asked_again(project: Path, container_runtime: TestRuntime)
     assert rows == [("Counting", 0.25, 5)] * 2
     [log] = (project / "evals/results").glob("*.log")
     assert "✓ tool calls" in log.read_text()
+
+
+def test_from_python(project: Path, container_runtime: TestRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(project, "count", session("How many?", working_dir="two"))
+    monkeypatch.chdir(project)
+    config = Config(agent_filename="agent.yaml", base_image=IMAGE, agent_image=AGENT_IMAGE, keep_containers=True)
+    [result] = evaluate_sessions(config, store=":memory:").results
+    assert (result.error, result.tool_calls_score, result.cost) == ("", 1.0, 0.25)
+    [kept] = container_runtime.containers()
+    assert "-count-1-" in kept
+    container_runtime.call("rm", kept)
 
 
 def test_failing_sessions_make_the_exit_code_1(project: Path, container_runtime: TestRuntime) -> None:

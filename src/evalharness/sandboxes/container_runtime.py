@@ -66,6 +66,7 @@ class ContainerRuntime(Containers):
         self._memory: MemoryBudget | None = None
         self._watcher: ContainerWatcher | None = None
         self._left: set[str] = set()  # containers that were not removed yet
+        self._removing: set[asyncio.Task[None]] = set()
         self._may_appear = False  # a command line was ended before it said what became of its request
 
     @property
@@ -157,10 +158,13 @@ class ContainerRuntime(Containers):
         return _passed(result, passed[0]) if passed else result
 
     async def remove(self, name: str) -> None:
+        """It has ended, so nobody needs to wait until it is gone; `close` does."""
         if self._options.keep:
             self._left.discard(name)
         else:
-            await self._discard(name)
+            removing = asyncio.create_task(self._discard(name))
+            self._removing.add(removing)
+            removing.add_done_callback(self._removing.discard)
 
     async def export(self, name: str, place: str, folder: Path) -> None:
         await self._say("cp", f"{name}:{place}", str(folder), timeout_s=PULL_S)
@@ -220,9 +224,8 @@ class ContainerRuntime(Containers):
         found = [line.split("|") for line in described.stdout.decode().splitlines()]
         run_of = {words[0]: words[1] for words in found if words[2] != "true"}
         abandoned = {run for run in set(run_of.values()) if is_abandoned(run)}
-        names = [container for container, run in run_of.items() if run in abandoned]
-        if names:
-            await self._call("rm", "--force", "--volumes", *names)
+        for container in (container for container, run in run_of.items() if run in abandoned):
+            await self._discard(container)
 
     def notes(self) -> tuple[Finding, ...]:
         """How many containers fit into the machine's memory, if any had to wait."""
@@ -235,8 +238,9 @@ class ContainerRuntime(Containers):
     async def close(self) -> None:
         try:
             if self._runtime is not None:
-                for name in tuple(self._left):
-                    await self.remove(name)
+                await asyncio.gather(*self._removing, return_exceptions=True)
+                for name in () if self._options.keep else tuple(self._left):
+                    await self._discard(name)
                 if self._may_appear and not self._options.keep:
                     await self._sweep()
         finally:
