@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 from browsing import Watched, browsing
@@ -126,19 +127,29 @@ def _make_runs(folder: Path) -> None:
             for text in HOSTILE
         ),
     )
-    dots = Suite(name="dots", cases=tuple(Case(id=name, input="x", expected="x") for name in ("..", "a/../b", "a b?#")))
+    dots = Suite(
+        name="dots",
+        cases=tuple(Case(id=name, input="x", expected="x") for name in ("..", "a/../b", "a b?#", "two\nlines")),
+    )
     with Harness.open(folder / "store.db") as harness:
         harness.baseline(harness.run(many, {"function": right, "name": "right"}).id)
         harness.run(many, {"function": worse, "name": "worse"})
         for name in HOSTILE[:2]:
             harness.run(evil, {"function": hostile, "name": name})
         harness.run(dots, right)
+        harness.run(Suite(name="tried", trials=4, cases=(Case(id="odd", input="0", expected="0"),)), _in_turn())
         for name in SUITES:
             (folder / f"{name}.go").touch()
             harness.baseline(harness.run(folder / f"{name}.yaml").id)
             (folder / f"{name}.go").unlink()
             (folder / f"{name}.pid").unlink()  # of this process
     (folder / "worse").touch()
+
+
+def _in_turn() -> Callable[[str], str]:
+    """A target that answers rightly every other time."""
+    answers = cycle(("0", "1"))
+    return lambda question: next(answers)
 
 
 @contextmanager

@@ -199,11 +199,47 @@ def test_a_case_has_a_page_of_its_own_with_its_neighbours_and_messages(browser: 
     dots = served.run_id("dots")
     with signed_in(browser, served, f"/runs/{dots}") as watched:
         page = watched.page
-        for name in ("..", "a/../b", "a b?#"):
-            page.goto(page.locator(f"#cases a[data-case='{name}']").evaluate("link => link.href"))
+        for name in ("..", "a/../b", "a b?#", "two\nlines"):
+            page.goto(
+                page.locator("#cases a[data-case]")
+                .filter(has_text=re.compile(f"^{re.escape(name)}$"))
+                .first.evaluate("link => link.href")
+            )
             expect(page.locator("h1")).to_contain_text(name)
             expect(page.locator("article.panel")).to_contain_text("Question")
             page.go_back()
+
+
+def test_each_trial_has_a_button_that_opens_it(browser: Browser, served: Served) -> None:
+    run = served.run_id("tried")
+    with signed_in(browser, served, f"/runs/{run}/cases/odd") as watched:
+        page = watched.page
+        buttons = page.locator("nav.trials a")
+        expect(buttons).to_have_text(
+            [re.compile(r"1\s*✓"), re.compile(r"2\s*✗"), re.compile(r"3\s*✓"), re.compile(r"4\s*✗")]
+        )
+        expect(page.locator("details.trial[open]")).to_contain_text("trials 2, 4: failed")
+        buttons.nth(2).click()
+        expect(page.locator("details.trial[open]")).to_contain_text("trials 1, 3: passed")
+        expect(page.locator("nav.trials a[aria-current]")).to_have_count(2)
+        expect(page).to_have_url(re.compile("trial=3$"))
+        page.reload()
+        expect(page.locator("details.trial[open]")).to_contain_text("trials 1, 3: passed")
+        page.goto(f"{served.base}/runs/{run}")
+        page.wait_for_selector("html[data-ready]", state="attached")
+        page.click("#cases a[data-case='odd']")
+        page.click("tr.opened nav.trials a >> nth=0")
+        expect(page.locator("tr.opened details.trial[open]")).to_contain_text("trials 1, 3: passed")
+        expect(page).to_have_url(re.compile("case=odd&trial=1$"))
+
+
+def test_the_cases_of_a_suite_lead_to_their_pages(browser: Browser, served: Served) -> None:
+    with signed_in(browser, served, "/suites/many") as watched:
+        watched.page.click(".heat th a >> text='case-7'")
+        expect(watched.page.locator("h1")).to_contain_text("case-7")
+        expect(watched.page.locator("article.panel")).to_contain_text("wrong")
+        watched.page.click("h1 a:text-is('many')")
+        expect(watched.page).to_have_url(re.compile("/suites/many$"))
 
 
 def test_any_two_runs_are_compared_and_swapped(browser: Browser, served: Served) -> None:

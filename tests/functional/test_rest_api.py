@@ -73,7 +73,9 @@ def test_suites_are_listed_with_their_names_as_ids(api: Served) -> None:
     assert (found["name"], found["where"], found["cases"], found["trials"]) == ("numbers", "file", 4, 2)
     assert (found["description"], found["categories"]) == ("Counting.", ["sums", "words"])
     assert all(
-        suite["where"] == "ready-made" for suite in got(api, "/suites") if suite["id"] not in ("numbers", "posted")
+        suite["where"] == "ready-made"
+        for suite in got(api, "/suites")
+        if suite["id"] != "numbers" and not suite["id"].startswith("posted")
     )
 
 
@@ -259,6 +261,46 @@ def test_a_posted_suite_is_registered_and_run_on_a_registered_target(api: Served
     own = {"name": "posted-too", "target": "right", "test_cases": [{"input": "what is two", "expected": "2"}]}
     assert api.ask("/api/eval/suites", "POST", data=own).status == 201
     assert api.ask("/api/eval/suites/posted-too/run?wait=60", "POST").json["passed"] == 1
+
+
+def test_the_texts_of_a_posted_suite_may_be_of_any_script(api: Served) -> None:
+    text = "🦊 שלום \u2028 é \x85 \\ud83e"
+    document = {"name": f"posted {text}", "test_cases": [{"id": text, "input": f"{text} two", "expected": "2"}]}
+    answer = api.ask("/api/eval/suites", "POST", data=document)
+    assert (answer.status, answer.json) == (201, {"ok": True, "id": document["name"]}), answer.text
+    data = {"suiteId": document["name"], "agentId": "right"}
+    run = api.ask("/api/eval/run?wait=60", "POST", data=data).json
+    assert [(each["taskId"], each["passed"]) for each in run["results"]] == [(text, True)], run
+
+
+def test_a_suite_with_a_slash_in_its_name_has_all_its_addresses(api: Served) -> None:
+    document = {"name": "posted/deep", "target": "right", "test_cases": [{"input": "two", "expected": "2"}]}
+    assert api.ask("/api/eval/suites", "POST", data=document).status == 201
+    for name in ("posted/deep", "posted%2Fdeep"):
+        run = api.ask(f"/api/eval/suites/{name}/run?wait=60", "POST")
+        assert (run.status, run.json["passed"]) == (201, 1), run.text
+        assert got(api, f"/suites/{name}/trend")["suite_name"] == "posted/deep"
+        assert got(api, f"/suites/{name}/flaky") == []
+        refused(api.ask(f"/api/eval/regressions/{name}"), 404, "no baseline")
+
+
+def test_a_run_that_cannot_begin_says_so(api: Served) -> None:
+    asked = api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "baselineId": "nobody"})
+    assert (asked.status, asked.json["suiteName"]) == (202, "numbers")
+    wait_until(lambda: got(api, f"/runs/{asked.json['id']}")["state"] == "not_started")
+    waited = api.ask("/api/eval/run?wait=60", "POST", data={"suiteId": "numbers", "baselineId": "nobody"})
+    assert refused(waited, 400, "nobody")["code"] == "not_started"
+
+
+@pytest.mark.parametrize("body", ["{bad", "[" * 100_000, '{"n": ' + "9" * 6000 + "}"], ids=["broken", "deep", "long"])
+def test_a_body_that_is_no_json_is_called_that(api: Served, body: str) -> None:
+    connection = HTTPConnection("127.0.0.1", api.port)
+    headers = {"authorization": f"Bearer {api.token}", "content-type": "application/json"}
+    for path in ("/api/eval/run", "/api/eval/suites"):
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["error"]) == (400, "the body is not JSON that can be read")
+    connection.close()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from evalharness.errors import UsageError
 from evalharness.formats.suite_files import load_file, ready_made_suites, suites_below
 from evalharness.steps.find_suites import register_suites, taken_names
 
+MOST_READ = 1000
+"""Cases of a registered suite that is read for its description; reading a larger one would make the list slow."""
+
 
 class Listing(NamedTuple):
     """`registered` are the names of the suites that were registered just now; `warnings` tell of names used twice."""
@@ -33,7 +36,7 @@ async def list_suites(context: Context, folder: Path, *, register: bool = False)
         line = lines.pop((file.suite.name, str(file.path.resolve())), None) if file.suite else None
         listed.append(_listed(file, "file")._replace(registered=line.registered_at if line else ""))
     for line in lines.values():
-        kept = context.store.registered_suite(line.name)
+        kept = context.store.registered_suite(line.name) if line.cases <= MOST_READ else None
         described = kept.suite.description if kept else ""
         row = ListedSuite(line.name, "registered", line.cases, file=line.path, registered=line.registered_at)
         listed.append(row._replace(description=described))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from evalharness.steps.check_posted_suite import POSTED, document_problems, suit
 from evalharness.steps.find_suites import register_suites, without_file
 
 MOST_CASES = 100_000
+_NOT_ASCII = re.compile("[\x7f-\uffff]")
 
 
 class NameTaken(UsageError):
@@ -42,7 +44,7 @@ async def post_suite(context: Context, written: Mapping[str, Any], targets: Mapp
     if problems := document_problems(written, targets):
         raise RefusedSuite(problems)
     _check_free(context, name, folder)
-    loaded = _read(json.dumps({key: value for key, value in written.items() if key != "target"}))
+    loaded = _read(_as_yaml({key: value for key, value in written.items() if key != "target"}))
     target = TargetSpec.model_validate(targets[written["target"]]) if "target" in written else None
     if loaded.name != name:
         raise UsageError("this is not a suite", hint="give it `tasks`, or `test_cases`")
@@ -56,6 +58,12 @@ async def post_suite(context: Context, written: Mapping[str, Any], targets: Mapp
     return name
 
 
+def _as_yaml(written: Mapping[str, Any]) -> str:
+    """JSON that is YAML as well: YAML has no pairs of escapes for one character, such as an emoji, and breaks lines at
+    characters that JSON writes as they are."""
+    return _NOT_ASCII.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(written, ensure_ascii=False))
+
+
 def _read(text: str) -> Suite:
     """In a folder of its own: nothing that it may name can be found there."""
     with TemporaryDirectory(prefix="evalharness-posted-") as folder:
@@ -67,10 +75,14 @@ def _read(text: str) -> Suite:
 
 
 def _check_free(context: Context, name: str, folder: Path) -> None:
-    registered = context.store.registered_suite(name)
+    known = {line.name for line in context.store.registered_suites()}
     in_files = {file.suite.name for file in suites_below(folder) if file.suite is not None}
-    if name in in_files or name in ready_made_suites() or (registered is not None and registered.format != PYTHON):
+    if name in in_files or name in ready_made_suites() or (name in known and not _is_posted(context, name)):
         raise NameTaken(f"there is a suite named {name} in a file already", hint="take another name")
+
+
+def _is_posted(context: Context, name: str) -> bool:
+    return any(line.name == name and line.format == PYTHON for line in context.store.registered_suites())
 
 
 async def run_target(context: Context, suite_name: str, agent: str | None, targets: Mapping[str, str]) -> str:
@@ -80,7 +92,9 @@ async def run_target(context: Context, suite_name: str, agent: str | None, targe
         if agent not in targets:
             raise UsageError(f"agentId: '{agent}' is not a target of this server; registered: {known}")
         return targets[agent]
+    if not _is_posted(context, suite_name):  # a file or a ready-made suite: they may be large, and are read by `run`
+        return ""
     registered = context.store.registered_suite(suite_name)
-    if registered is not None and registered.format == PYTHON and registered.suite.target is None:
+    if registered is not None and registered.suite.target is None:
         raise UsageError(f"agentId is missing: the suite has no target of its own; registered: {known}")
     return ""

@@ -13,7 +13,7 @@ from evalharness.domain.trend import Trend
 from evalharness.engine.comparing.suite_trend import is_gap, target_trend
 from evalharness.engine.measuring.recommendations import flaky_cases
 from evalharness.errors import UnknownName
-from evalharness.steps.find_comparable_runs import comparable_runs
+from evalharness.steps.find_comparable_runs import comparable_to_stored
 from evalharness.steps.find_suites import suite_name_of
 from evalharness.steps.parse_age import moment_since
 
@@ -44,7 +44,8 @@ async def show_trend(context: Context, request: TrendRequest) -> Trend:
             baselines[run_id] = (*baselines.get(run_id, ()), baseline.name)
     present = _present_cases(store, suite_name, [run for runs in by_target.values() for run in runs])
     targets = tuple(
-        target_trend(target, runs[::-1], baselines, present, _flaky(store, runs)) for target, runs in by_target.items()
+        target_trend(target, runs[::-1], baselines, present, _flaky(store, suite_name, runs))
+        for target, runs in by_target.items()
     )
     return Trend(suite_name=suite_name, source=request.suite, targets=targets, has_earlier=has_earlier)
 
@@ -74,12 +75,12 @@ def _known_targets(store: Store, suite_name: str, targets: Collection[str]) -> f
     return frozenset(targets)
 
 
-def _flaky(store: Store, runs: Sequence[RunOutline]) -> list[FlakyCase]:
+def _flaky(store: Store, suite_name: str, runs: Sequence[RunOutline]) -> list[FlakyCase]:
     """Of the newest run that counts, judging by comparable ones before it, too."""
     newest = next((run for run in runs if not is_gap(run.report)), None)
     if newest is None or newest.report is None:
         return []
-    return flaky_cases(newest.report, comparable_runs(store, store.find_run(newest.id)))
+    return flaky_cases(newest.report, comparable_to_stored(store, suite_name, newest.id))
 
 
 def _present_cases(store: Store, suite_name: str, runs: list[RunOutline]) -> frozenset[str]:

@@ -15,13 +15,13 @@ from evalharness.steps.find_runs import find_run
 TRIES = 100
 
 
-async def start_job(context: Context, request: JobRequest) -> Job:
-    """The suite is named as for `run`; the run will have the id of the job."""
+async def start_job(context: Context, request: JobRequest, name: str = "") -> Job:
+    """The request has the suite as `run` takes it, `name` is its name; the run will have the id of the job."""
     _refuse_secrets(context, request)
     rng = Random()
     for _ in range(TRIES):
         run_id = generate_run_id(context.clock(), rng)
-        job = Job(run_id=run_id, suite=request.suite, request=request, queued_at=context.timestamp())
+        job = Job(run_id=run_id, suite=name or request.suite, request=request, queued_at=context.timestamp())
         if not _is_taken(context, run_id) and context.store.jobs.put(job):
             return job
     raise UsageError("no free run id was found")
@@ -35,7 +35,7 @@ async def rerun_job(context: Context, reference: str, *, only_failed: bool = Fal
         if context.store.registered_suite(run.suite.name) is None:
             raise UsageError(f"run {run.name} was started from Python, so it can only be run again from there")
         request = request.model_copy(update={"suite": run.suite.name})
-    return await start_job(context, request)
+    return await start_job(context, request, run.suite.name)
 
 
 async def resume_job(context: Context, reference: str) -> Job:

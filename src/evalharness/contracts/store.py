@@ -177,6 +177,11 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
+    def past_run(self, run_id: str) -> PastRun | None:
+        """A run by its id, quickly; None for a regrade, and for one that is unreadable or not there."""
+        ...
+
+    @abstractmethod
     def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
         """Finished runs of a suite, newest first, without regrades and replays: those before a run, or all.
 

@@ -49,6 +49,9 @@ CODES = {
 }
 
 
+NO_JSON = "the body is not JSON that can be read"
+
+
 class Refusal(HTTPException):
     """Raised by handlers where no exception of the harness says it: the status, what is wrong, and what to do."""
 
@@ -119,6 +122,8 @@ def answer_failures(app: FastAPI) -> None:
             {"field": ".".join(map(str, found["loc"][1:])) or str(found["loc"][0]), "message": found["msg"]}
             for found in error.errors()
         ]
+        if any(found["type"] == "json_invalid" for found in error.errors()):
+            return answer_with(request.scope, Refusal(400, NO_JSON))
         first = problems[0]
         return answer_with(request.scope, Refusal(400, f"{first['field']}: {first['message']}", problems=problems))
 
@@ -139,4 +144,8 @@ def _worded(error: HTTPException, request: Request) -> str:
         return f"there is nothing at {request.scope['path'][:200]}"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         return f"{request.method} cannot be used here"
+    if (
+        error.status_code == HTTPStatus.BAD_REQUEST
+    ):  # it could not even be parsed: nested too deeply, or numbers too long
+        return NO_JSON
     return str(error.detail)

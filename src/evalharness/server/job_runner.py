@@ -66,9 +66,10 @@ class JobRunner:
 
     # What handlers call
 
-    def start(self, request: JobRequest) -> Job:
-        """Queue a run; it begins at once if fewer runs than allowed are under way. Its id is the job's `run_id`."""
-        return self._noticed(self._harness.call(start_job, request))
+    def start(self, request: JobRequest, name: str) -> Job:
+        """Queue a run of the suite of this name; it begins at once if fewer runs than allowed are under way. Its id is
+        the job's `run_id`."""
+        return self._noticed(self._harness.call(start_job, request, name))
 
     def rerun(self, reference: str, *, only_failed: bool = False) -> Job:
         """A new run of what a stored run ran."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
@@ -9,6 +10,7 @@ PLACES = {"Home": "/", "Runs": "/runs", "Compare": "/compare", "Baselines": "/ba
 """The main pages, in the order of the navigation."""
 NO_SEGMENT = ("", ".", "..")
 """What browsers take out of a path."""
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 
 class Links:
@@ -50,8 +52,8 @@ class Links:
         return [(title, self._at(path, {})) for title, path in PLACES.items()]
 
     def _named(self, folder: str, name: str, query: Mapping[str, str]) -> str:
-        """By the path where browsers leave it alone, else by the query: a name may be `..`."""
-        if any(segment in NO_SEGMENT for segment in name.split("/")):
+        """By the path where browsers and routers let it be, else by the query: a name may be `..`, or of two lines."""
+        if _CONTROL.search(name) or any(segment in NO_SEGMENT for segment in name.split("/")):
             return self._at(folder, {"name": name, **query})
         return self._at(f"{folder}/{quote(name, errors='replace')}", query)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -29,6 +29,20 @@ def reported_run(run: Run, store: Store, report: Report | None = None) -> Report
 
 def reported_comparisons(comparisons: Iterable[Comparison], store: Store) -> list[ReportedComparison]:
     return [ReportedComparison(each, _stored(each.old, store), _stored(each.new, store)) for each in comparisons]
+
+
+def compared_cases(comparison: Comparison, store: Store, case_ids: Collection[str]) -> ReportedComparison:
+    """Of these cases alone it can be read what was asked: the runs may be large."""
+    old, new = (_part(each, store, case_ids) for each in (comparison.old, comparison.new))
+    return ReportedComparison(comparison, old, new)
+
+
+def _part(compared: ComparedRun, store: Store, case_ids: Collection[str]) -> ReportedRun | None:
+    try:
+        run = store.part_of(compared.run_id, case_ids)
+    except UnknownName:
+        return None
+    return _reported(run, report_of(store.outline(run.id), store), store)
 
 
 def _stored(compared: ComparedRun, store: Store) -> ReportedRun | None:

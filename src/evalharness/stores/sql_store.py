@@ -305,6 +305,11 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
         rows = self._database.read(statements.LINKS_SINCE, (self._clean(suite_name), run_id))
         return [RunLink(id_, name, matrix_id, bool(is_finished)) for id_, name, matrix_id, is_finished in rows]
 
+    def past_run(self, run_id: str) -> PastRun | None:
+        for row in self._database.read(statements.READ_PAST_RUN, (run_id,)):
+            return past_run_from(*row)
+        return None
+
     def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
         """Read one by one, since whoever asks stops when they know enough."""
         name = self._clean(suite_name)

@@ -78,6 +78,7 @@ PAST_RUN_BEFORE = (
     "SELECT seq, id, name, planned, CAST(body AS BLOB) FROM runs WHERE suite_name = ? AND seq < ? "
     f"AND {_FRESH} AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
 )
+READ_PAST_RUN = "SELECT id, name, planned, CAST(body AS BLOB) FROM runs WHERE id = ? AND regrade_of = ''"
 PAST_RUN_HEADS = (
     f"SELECT {_HEAD} FROM runs WHERE suite_name = ? AND {_FRESH} AND finished_at IS NOT NULL ORDER BY seq DESC LIMIT ?"
 )

@@ -240,6 +240,8 @@ class RunStoreContract(StoreFixtures):
         assert past.key("a") == run.lock.cases["a"].key
         assert past.key("nobody") == ""
         assert past.locks["a"] == run.lock.cases["a"].model_dump(exclude_defaults=True)
+        assert store.past_run(run.id) == past
+        assert store.past_run("nobody") is None
 
     def test_judged_first_answers_by_case(self, store: Store) -> None:
         assert store.judged(stored(store).id) == {"a": (2, 1), "b": (1, 0)}

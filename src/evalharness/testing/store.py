@@ -275,6 +275,10 @@ class FakeStore(PagesOfRuns, Store):
         asked = [run for run in self._newest_first(suite_name) if not run.regrade_of and run.id in after]
         return [RunLink(run.id, run.name, run.matrix_id, run.finished_at is not None) for run in asked]
 
+    def past_run(self, run_id: str) -> PastRun | None:
+        run = self._kept.runs.get(run_id)
+        return past_run_from(run.id, run.name, run.planned, run.body) if run and not run.regrade_of else None
+
     def past_runs(self, suite_name: str, before: str = "") -> Iterator[PastRun]:
         ids = list(self._kept.runs)
         earlier = ids[: ids.index(before)] if before in ids else ids

@@ -31,6 +31,8 @@ FOLDED_FROM, SHOWN_LINES, LONG_LINE = 40, 20, 200
 BRIEF_TEXT = 2_000
 """The same where only the beginning of a case is shown."""
 MOST_DIFFERENCES = 200
+MOST_BUTTONS = 100
+"""Trials that have a button each; of more, only the groups are shown."""
 STATE_OF_GRADE = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
 
 
@@ -96,6 +98,13 @@ class TrialView:
     attempts: Sequence[AttemptView]
 
 
+class TrialButton(NamedTuple):
+    number: int
+    state: str
+    group: int
+    """Which of the groups of alike trials it is in."""
+
+
 @dataclass(frozen=True, slots=True)
 class EarlierAnswer:
     """What the baseline answered, and in how many of its trials."""
@@ -128,6 +137,8 @@ class CasePanel:
     """The message that a link to this page points to."""
     is_alone: bool = False
     """Whether it has a page of its own."""
+    buttons: Sequence[TrialButton] = ()
+    """Of each trial, if there are several."""
 
 
 def checks_of(graders: Sequence[GraderSpec]) -> list[Check]:
@@ -155,6 +166,7 @@ class PanelMaker:
         groups = alike_trials(trials)
         compared = {grade.grader for trial in trials for grade in trial.grades if _is_compared(grade)}
         opened = next((at for at, group in enumerate(groups) if group[0].state != "passed"), 0)
+        has_buttons = not is_brief and 1 < len(trials) <= MOST_BUTTONS
         if is_brief:
             groups, opened = groups[opened : opened + 1], 0
         return CasePanel(
@@ -173,6 +185,7 @@ class PanelMaker:
             earlier=self._earlier(before),
             command=command,
             key=key,
+            buttons=_buttons(groups) if has_buttons else (),
         )
 
     def _trials(self, alike: Sequence[Trial], total: int) -> TrialView:
@@ -263,6 +276,10 @@ class PanelMaker:
     def _cut(self, text: str) -> str:
         left = len(text) - self._longest
         return text if left <= 0 else f"{text[: self._longest]}\n… {left:,} more characters"
+
+
+def _buttons(groups: Sequence[Sequence[Trial]]) -> list[TrialButton]:
+    return sorted(TrialButton(trial.index + 1, trial.state, at) for at, group in enumerate(groups) for trial in group)
 
 
 def _is_compared(grade: Grade) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import zip_longest
@@ -155,20 +155,9 @@ def trials_of(compared: ReportedComparison, case_id: str) -> ComparedTrials:
     )
 
 
-def change_rows(compared: ReportedComparison, prefix: str = "") -> Iterator[ChangeRow]:
-    """Every compared case: those that changed as the comparison lists them, then the others in the suite's order."""
-    comparison = compared.comparison
-    changed = {change.case_id: change for change in comparison.cases if change.direction}
-    left_out = {*comparison.changed, *comparison.added, *comparison.removed, *comparison.unjudged}
-    both = compared.new.report.cases if compared.new and compared.old else ()
-    others = [case.case_id for case in both if case.case_id not in changed and case.case_id not in left_out]
-    for case_id in (*changed, *others):
-        yield _change_row(case_id, changed.get(case_id), trials_of(compared, case_id), prefix)
-
-
 def _change_row(case_id: str, change: CaseChange | None, trials: ComparedTrials, prefix: str) -> ChangeRow:
     if change is not None:
-        group: Group = "worse" if change.direction < 0 else "better"
+        group = _group_of(change)
         counts = (change.old_passed, change.old_trials), (change.new_passed, change.new_trials)
     else:
         group = "answer" if trials.answers_differ else "same"
@@ -183,6 +172,10 @@ def _change_row(case_id: str, change: CaseChange | None, trials: ComparedTrials,
         answer_before=_short_answer(was),
         answer_now=_short_answer(is_now),
     )
+
+
+def _group_of(change: CaseChange) -> Group:
+    return "worse" if change.direction < 0 else "better"
 
 
 def _strip(trials: Sequence[Trial], counted: tuple[int, int]) -> Strip:
@@ -308,38 +301,83 @@ class ShownComparison:
 
 
 class ComparedCases:
-    """`prefix` tells these cases from those of other comparisons on the page."""
+    """`prefix` tells these cases from those of other comparisons on the page; in each group `most_rows` are shown.
 
-    def __init__(self, compared: ReportedComparison, presentation: Presentation, prefix: str = "") -> None:
+    Of cases whose results are the same, the answers of the first `most_read` are compared; None: of all.
+    """
+
+    def __init__(
+        self,
+        compared: ReportedComparison,
+        presentation: Presentation,
+        prefix: str = "",
+        *,
+        most_rows: int = MOST_ROWS,
+        most_read: int | None = None,
+    ) -> None:
         self._compared, self._prefix, self._presentation = compared, prefix, presentation
+        self._most_rows, self._most_read = most_rows, most_read
+        comparison = compared.comparison
+        self._changed = {change.case_id: change for change in comparison.cases if change.direction}
+        self._left_out = {*comparison.changed, *comparison.added, *comparison.removed, *comparison.unjudged}
         self._counts: Counter[str] = Counter()
-        self.rows: list[ChangeRow] = []
-        for row in change_rows(compared, prefix):
+
+    @cached_property
+    def rows(self) -> list[ChangeRow]:
+        """Those that changed as the comparison lists them, then the others in the suite's order; by group."""
+        found = []
+        for case_id, change in self._changed.items():
+            group = _group_of(change)
+            self._counts[group] += 1
+            if self._counts[group] <= self._most_rows:
+                found.append(self._row(case_id))
+        others = self._others
+        for case_id in others[: self._most_read]:
+            row = self._row(case_id)
             self._counts[row.group] += 1
-            if self._counts[row.group] <= MOST_ROWS:
-                self.rows.append(row)
-        self.rows.sort(key=lambda row: list(TITLES).index(row.group))
+            if self._counts[row.group] <= self._most_rows:
+                found.append(row)
+        self._counts["same"] += self._unread
+        return sorted(found, key=lambda row: list(TITLES).index(row.group))
 
     def shown(self) -> ShownComparison:
+        rows = self.rows
         first = next((group for group in TITLES if self._counts[group]), "same")
+        page = compare_page(self._compared.comparison)
+        if self._unread:
+            note = f"Of {len(self._others):,} cases with the same results, the answers of the first {self._most_read:,}"
+            page = replace(page, notes=[*page.notes, f"{note} are compared."])
         return ShownComparison(
-            page=compare_page(self._compared.comparison),
-            rows=self.rows,
+            page=page,
+            rows=rows,
             counts=self._counts,
             first=f"{self._prefix}{first}",
             prefix=self._prefix,
-            hidden={group: number - MOST_ROWS for group, number in self._counts.items() if number > MOST_ROWS},
+            hidden={group: each - self._most_rows for group, each in self._counts.items() if each > self._most_rows},
         )
 
     def panel(self, case_id: str) -> ComparePanel | None:
         """None for a case that was not compared, or of which only figures are known."""
-        row = next((row for row in self.rows if row.id == case_id), None)
         trials = trials_of(self._compared, case_id)
-        if row is None or not (trials.before or trials.now):
+        if not (trials.before or trials.now) or (case_id in self._left_out and case_id not in self._changed):
             return None
         sides = (self._compared.old, self._compared.new)
         commands = [command_to_show(run, self._presentation, case_id) for run in sides if run]
-        return compare_panel(row, self._asked.get(case_id), trials, commands)
+        return compare_panel(self._row(case_id), self._asked.get(case_id), trials, commands)
+
+    def _row(self, case_id: str) -> ChangeRow:
+        return _change_row(case_id, self._changed.get(case_id), trials_of(self._compared, case_id), self._prefix)
+
+    @cached_property
+    def _others(self) -> list[str]:
+        compared = self._compared
+        both = compared.new.report.cases if compared.new and compared.old else ()
+        known = self._changed.keys() | self._left_out
+        return [case.case_id for case in both if case.case_id not in known]
+
+    @property
+    def _unread(self) -> int:
+        return 0 if self._most_read is None else max(0, len(self._others) - self._most_read)
 
     @cached_property
     def _asked(self) -> dict[str, Case]:

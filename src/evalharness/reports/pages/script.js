@@ -221,6 +221,9 @@ document.addEventListener("DOMContentLoaded", () => {
     cell.append((await panel(key, link.href)) || (await missing(key)));
     return detail;
   };
+  const showTrial = (within, number) => {
+    for (const each of $$("details.trial", within)) each.open = each.dataset.trials.split(" ").includes(number);
+  };
   const openCase = async (query) => {
     const key = query.get("case");
     const link = key && linkTo(key);
@@ -228,7 +231,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const detail = await openBelow(link, key);
     if (opened?.detail !== detail) return; // another case was opened meanwhile
     const trial = query.get("trial"), message = query.get("message");
-    if (trial) for (const each of $$("details.trial", detail)) each.open = each.dataset.trials.split(" ").includes(trial);
+    if (trial) showTrial(detail, trial);
     for (const each of $$(".here", detail)) each.classList.remove("here");
     const spot = (message && $(`details.trial[open] [data-message="${CSS.escape(message)}"]`, detail)) || $("[data-first-difference]", detail);
     if (message) spot?.classList.add("here");
@@ -254,7 +257,26 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   // Links, buttons and forms.
+  document.addEventListener("toggle", (event) => {
+    if (!event.target.matches("details.trial")) return;
+    const within = event.target.closest(".panel");
+    for (const each of $$("a[data-trial]", within)) {
+      if ($(`details.trial[open][data-trials~="${each.dataset.trial}"]`, within)) each.setAttribute("aria-current", "true");
+      else each.removeAttribute("aria-current");
+    }
+  }, true);
   document.addEventListener("click", async (event) => {
+    const trial = event.target.closest("a[data-trial]");
+    if (trial && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
+      event.preventDefault();
+      showTrial(trial.closest(".panel"), trial.dataset.trial);
+      const here = address();
+      here.set("trial", trial.dataset.trial);
+      here.delete("message");
+      if (trial.closest(".alone")) history.replaceState(history.state, "", trial.href);
+      else if (here.get("case")) history.replaceState(history.state, "", `#${here}`);
+      return;
+    }
     const link = event.target.closest("a[data-case], a[href^='#']");
     if (link && (link.dataset.case || link.hash.includes("=")) && !event.metaKey && !event.ctrlKey && !event.shiftKey) {
       event.preventDefault();

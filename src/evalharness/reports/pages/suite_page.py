@@ -67,6 +67,8 @@ class MovedCases:
 @dataclass(frozen=True, slots=True)
 class HeatRow:
     id: str
+    run_id: str
+    """The newest run that asked it."""
     drawn: Markup
 
 
@@ -117,7 +119,7 @@ def target_section(target: TargetTrend) -> TargetSection:
     newest = target.runs[-1]
     rate, before = now_texts(target)
     troubled = by_trouble(target.cases)
-    rows = [_heat_row(case) for case in troubled[:MOST_CASES]]
+    rows = [_heat_row(case, target.runs) for case in troubled[:MOST_CASES]]
     return TargetSection(
         name=target.target or "no name",
         state=state_of(newest),
@@ -197,11 +199,13 @@ def _moved(target: TargetTrend) -> Iterator[MovedCases]:
         yield MovedCases("Flaky", "flaky", named, len(flaky) - MOST_NAMED)
 
 
-def _heat_row(case: CaseTrend) -> HeatRow:
+def _heat_row(case: CaseTrend, runs: Sequence[TrendRun]) -> HeatRow:
     moments = case.moments[-MOST_MOMENTS:]
     asked = [moment for moment in moments if moment != "absent"]
     label = f"passed in {asked.count('passed')} of {count(len(asked), 'run')}"
-    return HeatRow(case.case_id, heat_map_row(f"{label}; newest: {asked[-1]}" if asked else "not asked", moments))
+    asking = [run.run_id for run, moment in zip(runs, case.moments, strict=True) if moment != "absent"]
+    drawn = heat_map_row(f"{label}; newest: {asked[-1]}" if asked else "not asked", moments)
+    return HeatRow(case.case_id, asking[-1] if asking else "", drawn)
 
 
 def _run_row(run: TrendRun) -> RunRow:

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from evalharness.actions.compare_runs import compare_runs, report_comparisons
+from evalharness.actions.compare_runs import compare_runs, open_comparison
 from evalharness.actions.list_runs import list_runs
 from evalharness.domain.reported_run import ReportedComparison
 from evalharness.domain.stored import RunLine
@@ -21,6 +21,10 @@ from evalharness.server.pages.site import PageSite, Site
 
 router = APIRouter(include_in_schema=False)
 OFFERED_RUNS = 100
+MOST_ROWS = 80
+"""In each group."""
+MOST_READ = 500
+"""Cases with the same results whose answers are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +46,14 @@ def compare(server: Server, site: Site, a: str = "", b: str = "", case: str = ""
         chooser = _chooser(server, site, a, b)
         return site.page("compare_choice.html", "Compare", chooser=chooser, problem="")
     try:
-        compared = _compared(server, a, b)
+        compared = _compared(server, a, b, case)
     except UnknownName:
         raise
     except HarnessError as error:  # they do not fit together, which is said beside the choice
         chooser = _chooser(server, site, a, b)
         problem = server.harness.redact(error.message)
         return site.page("compare_choice.html", "Compare", 400, chooser=chooser, problem=problem)
-    cases = ComparedCases(compared, site.presentation)
+    cases = ComparedCases(compared, site.presentation, most_rows=MOST_ROWS, most_read=MOST_READ)
     panel = cases.panel(case) if case else None
     if part:
         if panel is None:
@@ -68,10 +72,9 @@ def compare(server: Server, site: Site, a: str = "", b: str = "", case: str = ""
     )
 
 
-def _compared(server: ServerContext, old: str, new: str) -> ReportedComparison:
+def _compared(server: ServerContext, old: str, new: str, case: str) -> ReportedComparison:
     [comparison] = server.harness.call(compare_runs, [old, new])
-    [compared] = server.harness.call(report_comparisons, [comparison])
-    return compared
+    return server.harness.call(open_comparison, comparison, *([case] if case else ()))
 
 
 def _chooser(

@@ -59,7 +59,7 @@ def start(server: Server, site: Site, form: Form, name: str) -> Response:
     target = form.get("target", "")
     if target and target not in server.options.targets:
         raise Refusal(400, f"there is no registered target '{target}'", hint=registered_targets(server.options.targets))
-    job = server.jobs.start(_request(found, server, target))
+    job = server.jobs.start(_request(found, server, target), name)
     return see(site.link(run=job.run_id))
 
 

@@ -82,7 +82,7 @@ def _baseline(found: stored.Baseline) -> Baseline:
     )
 
 
-@router.get("/regressions/{suite}", response_model=list[TaskChange], responses=dict(ERRORS))
+@router.get("/regressions/{suite:path}", response_model=list[TaskChange], responses=dict(ERRORS))
 def get_regressions(
     request: Request,
     server: Server,
@@ -125,7 +125,7 @@ def _run_id(server: Server, reference: str) -> str:
     return server.harness.call(show_progress, reference).run.line.id
 
 
-@router.get("/suites/{suite}/trend", response_model=trend.Trend, responses=dict(ERRORS))
+@router.get("/suites/{suite:path}/trend", response_model=trend.Trend, responses=dict(ERRORS))
 def get_trend(
     request: Request, server: Server, suite: SuiteName, limit: Annotated[int, Query(ge=1, le=100)] = 30
 ) -> Response:
@@ -133,7 +133,7 @@ def get_trend(
     return answer(request, _TREND, server.harness.call(show_trend, _trend(server, suite, limit)))
 
 
-@router.get("/suites/{suite}/flaky", response_model=list[FlakyCase], responses=dict(ERRORS))
+@router.get("/suites/{suite:path}/flaky", response_model=list[FlakyCase], responses=dict(ERRORS))
 def get_flaky(request: Request, server: Server, suite: SuiteName) -> Response:
     """Cases whose trials disagree, by the newest run and comparable ones before it, target by target."""
     found = server.harness.call(show_trend, _trend(server, suite, 30))

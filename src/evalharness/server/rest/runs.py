@@ -49,7 +49,10 @@ async def post_run(server: Server, wishes: RunRequest, wait: Wait = 0) -> JSONRe
 
 
 @router.post(
-    "/suites/{name}/run", status_code=202, response_model=StartedRun, responses={**BUSY, 201: {"model": StartedRun}}
+    "/suites/{name:path}/run",
+    status_code=202,
+    response_model=StartedRun,
+    responses={**BUSY, 201: {"model": StartedRun}},
 )
 async def post_suite_run(
     server: Server, name: SuiteName, wishes: RunWishes | None = None, wait: Wait = 0
@@ -75,16 +78,16 @@ def _start(server: ServerContext, suite: str, wishes: RunWishes) -> Job:
     )
     if wishes.baseline_id and ("/" in wishes.baseline_id or wishes.baseline_id.lower().endswith(".json")):
         raise Refusal(400, "baselineId: must be the name of a baseline or a run, not a file")
-    return server.jobs.start(request)
+    return server.jobs.start(request, suite)
 
 
 def _source_of(server: ServerContext, name: str) -> str:
     """The file of a suite in the server's folder, else its name: never a path that a client sent."""
     listed = server.harness.call(list_suites, server.options.suites).suites
     for suite in listed:
-        if suite.suite == name:
+        if suite.suite == name and suite.cases is not None:
             return suite.file if suite.where == "file" else suite.suite
-    raise UnknownName("suite", name, [suite.suite for suite in listed])
+    raise UnknownName("suite", name, [suite.suite for suite in listed if suite.cases is not None])
 
 
 async def _answered(server: ServerContext, job: Job, wait_s: float) -> JSONResponse:

@@ -56,14 +56,14 @@ def state_of(progress: RunProgress) -> str:
 
 
 def queued_summary(job: Job) -> Summary:
-    """Of a run that its process has not stored yet."""
+    """Of a run that its process has not stored yet, or that could not be started."""
     return Summary(
         id=job.run_id,
         name="",
         suite_name=job.suite,
         target=job.request.target if job.request else "",
         timestamp=job.queued_at,
-        state=job.state,
+        state="not_started" if job.state == "ended" else job.state,
         verdict="",
         total_tasks=0,
         passed=0,
