@@ -13,6 +13,8 @@ from evalharness.server.limits import Limits
 from evalharness.server.pages import assets, compare, home, matrix, run_list, settings
 from evalharness.server.pages import baselines as baseline_pages
 from evalharness.server.pages import cases as case_pages
+from evalharness.server.pages import review as review_pages
+from evalharness.server.pages import reviews as owner_reviews
 from evalharness.server.pages import runs as run_pages
 from evalharness.server.pages import suites as suite_pages
 from evalharness.server.pages.site import PageSite
@@ -36,12 +38,14 @@ PAGES = (
     suite_pages,
     run_list,
     case_pages,
+    owner_reviews,
     run_pages,
     compare,
     matrix,
     baseline_pages,
     settings,
     assets,
+    review_pages,
 )
 
 
@@ -57,6 +61,7 @@ def create_app(context: ServerContext) -> FastAPI:
     )
     app.state.context = context
     app.state.site = PageSite(context)
+    app.state.review_site = review_pages.ReviewSite(context)
     for module in (*REST, *PAGES):
         app.include_router(module.router)
     answer_failures(app)

@@ -56,6 +56,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (;;) {
       try {
         const answer = await fetch(button?.formAction && button.hasAttribute("formaction") ? button.formAction : form.action, { method: "POST", body });
+        if (answer.status === 503) throw new Error("busy");
         const text = await answer.text();
         sending = false;
         show(text);
@@ -70,7 +71,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const found = new DOMParser().parseFromString(text, "text/html");
     document.body.replaceWith(found.body);
     document.title = found.title;
-    history.replaceState(null, "", $("#rate") || !$("main") ? location.pathname : location.pathname);
+    if (location.search) history.replaceState(null, "", location.pathname);
     scrollTo(0, 0);
     begin();
   };

@@ -20,6 +20,7 @@ RATING, PLACE, TIED = "rating", "place", "tied"
 """Names of the fields of its form, with what they are about behind a colon: `rating:accurate`, `place:A`."""
 MOST_IN_A_ROW = 12
 """Numbers of a scale that are shown as buttons; of a longer one, a number is typed."""
+ALONE = OwnProgress(0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,10 @@ class ReviewPage:
 
 
 def review_page(leased: LeasedItem, note: str = "", problem: str = "") -> ReviewPage:
-    item, progress = leased.item, leased.progress
+    return page_of(leased.item, leased.progress, note, problem)
+
+
+def page_of(item: SeenItem, progress: OwnProgress = ALONE, note: str = "", problem: str = "") -> ReviewPage:
     draft = _draft(item.draft)
     comment = draft.get("comment")
     return ReviewPage(
