@@ -8,15 +8,19 @@ Needs Chromium (Debian: `apt-get install chromium`).
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from evalharness.actions.invite_reviewers import invite_reviewer
+from evalharness.actions.rate_answers import lease_item, submit_review
 from evalharness.actions.show_overview import show_progress
 from evalharness.harness import Harness
 
@@ -79,12 +83,89 @@ RUN_IDS = {"after": "-1", "before": "default", "agent": "latest:agent-tasks", "m
 """How the runs on the pictures are found."""
 
 
+QUESTIONS = {
+    "Where is my parcel?": "It left our warehouse this morning and is with the carrier now. Thank you for waiting!",
+    "My lamp arrived broken. What now?": "We are sorry. Please send us a photo, and we will send another one at once.",
+    "Can I change my address?": "Yes, as long as the parcel has not left: in your account, under Orders.",
+    "How long is the guarantee?": "Two years from the day on which you got it. Keep the invoice.",
+    "Do you deliver to islands?": "We do, and it takes two days longer.",
+    "Who pays for a return?": "We do. The label is in your account.",
+    "Is the blue one in stock?": "Not now. We expect it next week.",
+    "Can I pay by invoice?": "Yes, within fourteen days.",
+}
+RATINGS = {"ann": (8, (4, 4, 5)), "ben": (8, (2, 4, 5)), "cem": (3, (4, 5))}
+"""How many answers each has rated, and how."""
+
+
 def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         draw_reports(browser)
         draw_served(browser)
+        draw_reviews(browser)
         browser.close()
+
+
+def draw_reviews(browser: Browser) -> None:
+    """The page of a reviewer in the middle of a suite, and what its owner sees of three reviewers."""
+    with TemporaryDirectory() as folder:
+        made = Path(folder)
+        (made / "suite.json").write_text(json.dumps(_rated_suite()), encoding="utf-8")
+        (made / "agent.py").write_text(
+            f"ANSWERS = {QUESTIONS!r}\n\ndef answer(question):\n    return ANSWERS[question]\n"
+        )
+        (made / "pyproject.toml").touch()  # its own store
+        _run(made, "run suite.json -q")
+        with Harness.open(made / ".evalharness" / "store.db") as harness:
+            tokens = {name: harness.call(invite_reviewer, name).token for name in RATINGS}
+            _rate(harness)
+            run = harness.runs()[0].id
+        words = [sys.executable, "-m", "evalharness", "serve", "--port", "0"]
+        with subprocess.Popen(words, cwd=made, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            address = server.stdout.readline().split()[-1]
+            base = address.partition("/?")[0]
+            scenes = {
+                "review": (f"{base}/review?token={tokens['cem']}", "/review"),
+                "reviews": (address, f"/runs/{run}/reviews"),
+            }
+            for (scene, (entry, path)), width, scheme in product(scenes.items(), SIZES, ("light", "dark")):
+                page = _page(browser, width, scheme)
+                page.goto(entry)
+                page.goto(base + path)
+                _save(page, IMAGES / f"served-{scene}-{width}-{scheme}.png")
+            server.terminate()
+
+
+def _rated_suite() -> dict[str, Any]:
+    scale = {
+        "type": "likert",
+        "range": [1, 5],
+        "labels": {"1": "Poor", "5": "Excellent"},
+        "criteria": [
+            {"name": "The output is accurate", "description": "Everything it says is right."},
+            {"name": "The output is complete", "description": "It answers all that was asked."},
+        ],
+    }
+    rubric = "Rate the answer as a customer would.\n\nPolite words do not make up for a wrong answer."
+    cases = []
+    for at, question in enumerate(QUESTIONS):
+        people = {"min_required": 2 if at < 2 else 3, "max_allowed": 2 if at < 2 else 3}
+        grader = {"human": {"rating_scale": scale, "rubric": rubric, "evaluators": people}}
+        cases.append({"id": f"question-{at + 1}", "input": question, "graders": [grader]})
+    return {"name": "customers", "target": "agent.py:answer", "test_cases": cases}
+
+
+def _rate(harness: Harness) -> None:
+    """Ann and Ben rate everything, and disagree about one answer; Cem has begun."""
+    for name, (most, numbers) in RATINGS.items():
+        for _ in range(most):
+            leased = harness.call(lease_item, name)
+            assert leased is not None
+            number = numbers[[*QUESTIONS].index(str(leased.item.question)) % len(numbers)]
+            rating = {each.name: number for each in leased.item.criteria}
+            comment = "It does not say when." if number == 2 else ""
+            harness.call(submit_review, name, leased.item.id, rating, comment)
 
 
 def draw_served(browser: Browser) -> None:

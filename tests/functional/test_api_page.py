@@ -18,6 +18,15 @@ REQUEST = re.compile(
 )
 
 
+TONE = """
+name: tone
+target: echo
+test_cases:
+  - {id: refund, input: Where is my money?, graders: [{human: {rubric: Is it polite?}}]}
+  - {id: broken, input: My lamp is broken., graders: [{human: {rubric: Is it polite?}}]}
+"""
+
+
 def missing(shown: Any, given: Any, place: str = "") -> list[str]:
     """What the page has and the answer has not: keys, and kinds of values."""
     if isinstance(shown, dict) and isinstance(given, dict):
@@ -39,13 +48,18 @@ def started(served: Served) -> bool:
 def test_every_request_on_the_page_is_answered_as_shown(tmp_path: Path) -> None:
     folder = capitals_project(tmp_path)
     succeed(folder, "run", "suite.yaml", "--run-name", "first", code=1)
+    (folder / "tone.yaml").write_text(TONE, encoding="utf-8")
+    succeed(folder, "run", "tone.yaml", "--run-name", "tone", code=4)
     asked = list(REQUEST.finditer(PAGE.read_text(encoding="utf-8")))
     with serving(folder, "--allow-target", "capitals=agent.py:right") as served:
+        item = ""
         for request in asked:
-            method, path, body = request["method"], request["path"], request["body"].strip()
+            method, path, body = request["method"], request["path"].replace("ITEM", item), request["body"].strip()
             wait_until(lambda: started(served))
             answer = served.ask(path, method, data=json.loads(body) if body else None)
             assert answer.status == int(request["status"]), f"{method} {path}: {answer.text}"
+            if path.endswith("/lease"):
+                item = answer.json["item"]["id"]
             if request["answer"]:
                 assert missing(json.loads(request["answer"]), answer.json) == [], f"{method} {path}: {answer.text}"
         document = served.ask("/api/openapi.json").json

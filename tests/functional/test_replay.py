@@ -52,7 +52,8 @@ def test_a_real_model_and_judge_are_replayed_after_they_are_gone(tmp_path: Path)
     replayed = replay(tmp_path)
     assert replayed.code == recorded.code, replayed.both
     assert same_report(replayed.report) == same_report(recorded.report)
-    assert replayed.report["metadata"]["taped"]["exchanges"] == 2, "one of the target, one of the judge"
+    asked = replayed.report["metadata"]["taped"]["exchanges"]
+    assert 2 <= asked <= 4, "one of the target, one of the judge, who may be asked for a valid reply twice more"
 
 
 def test_equal_requests_get_their_replies_in_recorded_order_without_key_and_server(tmp_path: Path) -> None:

@@ -126,7 +126,10 @@ def test_every_example_is_sound(tmp_path: Path, example: str) -> None:
     shutil.copytree(EXAMPLES / example, tmp_path, dirs_exist_ok=True)
     [suite] = [path.name for path in tmp_path.glob("suite.*")]
     found = selftest_of(tmp_path, suite)
-    assert (found["verdict"], found["unsound"], found["provable"]) == ("SOUND", [], found["cases"])
+    if example == "people":  # what only people can grade cannot be proved
+        assert (found["verdict"], found["unsound"], found["provable"]) == ("NOT PROVABLE", [], 0)
+    else:
+        assert (found["verdict"], found["unsound"], found["provable"]) == ("SOUND", [], found["cases"])
 
 
 @pytest.mark.parametrize("name", READY_MADE)

@@ -185,7 +185,9 @@ def test_every_fake_and_every_contract_test_is_documented_for_authors_of_plug_in
     sources = "".join(path.read_text(encoding="utf-8") for path in (SETTINGS.parent / "testing").glob("*.py"))
     offered = set(re.findall(r"^class (Fake\w+|\w+Contract)\b", sources, re.MULTILINE))
     parts = {
-        name for name in offered if re.search(r"(Session|JudgeCache|Jobs|Options)$|\w+(Store|Pages)Contract$", name)
+        name
+        for name in offered
+        if re.search(r"(Session|JudgeCache|Jobs|Options|Reviews|ReviewBook)$|\w+(Store|Pages)Contract$", name)
     }
     assert [name for name in sorted(offered - parts) if name not in text] == []
     nouns = set(registry.CONTRACTS) - {"llm", "embedder"}  # providers are named in suites, not plugged in

@@ -28,8 +28,7 @@ async def invite_reviewer(context: Context, name: str) -> Invited:
 
 async def list_reviewers(context: Context) -> list[Reviewer]:
     """By name, those that were revoked included."""
-    with context.store.reviews.book() as book:
-        return book.reviewers()
+    return context.store.reviews.reviewers()
 
 
 async def revoke_reviewer(context: Context, name: str) -> Reviewer:
@@ -48,6 +47,5 @@ async def revoke_reviewer(context: Context, name: str) -> Reviewer:
 
 async def identify_reviewer(context: Context, token: str) -> str | None:
     """The name of the person whose token this is; None where nobody may come in with it."""
-    with context.store.reviews.book() as book:
-        reviewer = reviewer_with(book, token)
+    reviewer = reviewer_with(context.store.reviews.reviewers(), token)
     return None if reviewer is None else reviewer.name

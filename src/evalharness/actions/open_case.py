@@ -9,6 +9,7 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_line import CaseLine
+from evalharness.domain.review import Remark
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.stored import RunOverview
 from evalharness.domain.trial import Trial
@@ -27,6 +28,8 @@ class OpenedCase:
     trials: Sequence[Trial]
     before: Sequence[Trial]
     """Of the baseline that the run was compared with, where the store has it."""
+    remarks: Sequence[Remark] = ()
+    """What the owner said about grades."""
 
 
 async def open_case(context: Context, reference: str, case_id: str) -> OpenedCase:
@@ -46,6 +49,7 @@ async def open_case(context: Context, reference: str, case_id: str) -> OpenedCas
         graders=part.suite.graders_for(asked),
         trials=list(store.trials(run.line.id, case_id)),
         before=_before(store, run, case_id),
+        remarks=[each for each in store.reviews.remarks(run.line.id) if each.case_id == case_id],
     )
 
 

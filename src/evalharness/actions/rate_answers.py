@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evalharness.contracts.context import Context
-from evalharness.domain.review import REVIEWED, Submitted
-from evalharness.domain.review_queue import LeasedItem
+from evalharness.domain.review import Submitted, as_rating
+from evalharness.domain.review_queue import LeasedItem, OwnProgress, OwnReview
 from evalharness.domain.seen_item import SeenItem
 from evalharness.engine.reviewing.review_items import shuffled_letters
-from evalharness.engine.reviewing.review_queue import ReviewQueue, in_letters
+from evalharness.engine.reviewing.review_queue import ReviewQueue, in_letters, in_own_letters, last_of
 from evalharness.engine.reviewing.seen_by_reviewers import item_in_own_letters, seen_item
 from evalharness.steps.ask_people import queue_reviews
 from evalharness.steps.find_reviewers import reviewer_named
@@ -48,10 +48,28 @@ async def lease_item(
         item = queue.lease(person, run_id)
         if item is None:
             return None
-        own = {each.item_id: each for each in queue.book.assignments(reviewer=person.name)}
-        done = sum(each.doing in REVIEWED and not each.is_gold for each in own.values())
-        left = sum(not each.is_gold for each in queue.book.open_items(person.name, run_id))
-        return LeasedItem(seen_item(item, person, own[item.id].draft), done, left)
+        [own] = queue.book.assignments(item_id=item.id, reviewer=person.name)
+        return LeasedItem(seen_item(item, person, own.draft), queue.progress(person, run_id))
+
+
+async def show_own_progress(context: Context, reviewer: str) -> OwnProgress:
+    with _queue(context) as queue:
+        return queue.progress(reviewer_named(queue.book, reviewer, now=queue.now))
+
+
+async def list_own_reviews(context: Context, reviewer: str, limit: int, offset: int = 0) -> list[OwnReview]:
+    """What this person has said, the last first; what was taken back is left out."""
+    with _queue(context) as queue:
+        person = reviewer_named(queue.book, reviewer, now=queue.now)
+        found = []
+        for item_id in queue.book.reviewed_by(person.name)[offset : offset + limit]:
+            item, last = queue.book.item(item_id), last_of(person, queue.book.reviews(item_id))
+            if last.kind == "returned":
+                continue
+            rating = last.rating if last.rating is None else as_rating(last.rating)
+            own = in_own_letters(item, person, rating) if isinstance(rating, tuple) else rating
+            found.append(OwnReview(item_id, last.kind == "skipped", own, last.comment, last.submitted_at))
+        return found
 
 
 async def heartbeat(context: Context, reviewer: str, item_id: str, draft: str | None = None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,17 +35,29 @@ def command() -> None:
 @json_option
 @debug_option
 def invite(name: str, store: str | None, as_json: bool) -> int:
-    """Let NAME review. The token is printed once; a new invitation makes an earlier one worthless."""
+    """Let NAME review, by a link that is printed once; a new invitation makes an earlier one worthless.
+
+    The link needs a running server. Where none is running on the store, the token is printed, and how to start one.
+    """
+    from evalharness.actions.find_server import find_server
     from evalharness.actions.invite_reviewers import invite_reviewer
-    from evalharness.harness import Harness
+    from evalharness.harness import MEMORY, Harness, named_store
+    from evalharness.reports.wording import naming
 
     with Harness.open(store) as harness:
         invited = harness.call(invite_reviewer, name)
+        place = named_store(store)
+        server = None if place == MEMORY else harness.call(find_server, place)
+    link = "" if server is None else server.page("/review", invited.token)
     if as_json:
-        print(json_text({"reviewer": invited.reviewer.name, "token": invited.token}))
+        print(json_text({"reviewer": invited.reviewer.name, "token": invited.token, "link": link or None}))
+        return 0
+    if link:
+        print(f"{name} may review at {link}")
     else:
         print(f"{name} may review with the token {invited.token}")
-        print(f"in a terminal on this machine: eval-harness grade --reviewer {name}")
+        print(f"in a browser: start `eval-harness serve{naming(store)}`, and send its address with /review?token=TOKEN")
+    print(f"in a terminal on this machine: eval-harness grade --reviewer {shlex.quote(name)}{naming(store)}")
     return 0
 
 

@@ -105,6 +105,11 @@ class ReviewStore(Protocol):
         ...
 
     @abstractmethod
+    def reviewers(self) -> list[Reviewer]:
+        """As a book has them, without waiting for anybody who writes."""
+        ...
+
+    @abstractmethod
     def items(self, run_id: str) -> list[ReviewedItem]:
         """The items of a run with all their reviews, in the order in which they were added."""
         ...

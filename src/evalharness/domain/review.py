@@ -128,6 +128,9 @@ class Review(Record):
     source: str = ""
     """Where it was given: cli, web, api or a file."""
 
+    def says(self, rating: Rating, comment: str) -> bool:
+        return self.kind == "rated" and as_rating(self.rating) == rating and self.comment == comment
+
 
 class Reviewer(Record):
     """`seed` decides the order of their items; of the token only a digest is kept."""

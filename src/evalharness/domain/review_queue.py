@@ -7,15 +7,35 @@ from dataclasses import dataclass
 from evalharness.domain.review import Assignment, Remark, ReviewedItem, Reviewer
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.seen_item import SeenItem
+from evalharness.values.json_value import Json
+
+
+@dataclass(frozen=True, slots=True)
+class OwnProgress:
+    """How far one reviewer is. Items with a known rating count like any other: nothing is to tell them apart."""
+
+    done: int
+    left: int
+    """Those that are leased, too, and those that somebody else may be faster with."""
+    left_s: float | None = None
+    """How long that takes, by the time that the last ones took; None until there are a few."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReview:
+    """What a reviewer said last about an item, in the letters that they saw."""
+
+    item_id: str
+    is_skip: bool
+    rating: Json
+    comment: str
+    submitted_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class LeasedItem:
-    """`done` and `left` count this reviewer's items; `left` includes this one."""
-
     item: SeenItem
-    done: int
-    left: int
+    progress: OwnProgress
 
 
 @dataclass(frozen=True, slots=True)

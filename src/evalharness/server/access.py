@@ -1,6 +1,7 @@
 """Who may ask: the token, in a header or a cookie; which names the server has; and which sites may ask from a browser.
 
-One ASGI middleware around everything. It decides by `scope["path"]`, never by a URL that was put together from headers.
+The owner's token opens everything, a reviewer's token what is there for reviewers. One ASGI middleware around
+all of it: it decides by `scope["path"]`, never by a URL that was put together from headers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fastapi.responses import Response
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from evalharness.server.callers import REVIEW, REVIEWER, Invitations, is_for_reviewers
 from evalharness.server.context import WILDCARDS, ServerOptions, written_host
 from evalharness.server.failures import HEADERS, Refusal, answer_with, is_api, policy_for
 from evalharness.server.tickets import Tickets
@@ -28,19 +30,23 @@ OWN_SITES = ("same-origin", "none")
 _HOST = re.compile(r"[A-Za-z0-9._~-]+(:\d+)?|\[[0-9A-Fa-f:.]+\](:\d+)?")
 
 
-def cookie_name(port: int) -> str:
+def cookie_name(port: int, *, reviewer: bool = False) -> str:
     """With the port: browsers send the cookies of a host to all its ports."""
-    return f"evalharness-{port}"
+    return f"evalharness-{'review-' if reviewer else ''}{port}"
 
 
 class Access:
-    def __init__(self, app: ASGIApp, options: ServerOptions, token: str, tickets: Tickets) -> None:
+    def __init__(
+        self, app: ASGIApp, options: ServerOptions, token: str, tickets: Tickets, invitations: Invitations
+    ) -> None:
         self._app = app
         self._token = token.encode()
         self._tickets = tickets
+        self._invitations = invitations
         self._root_path = options.root_path
         self._port = options.port
         self._cookie = cookie_name(options.port)
+        self._review_cookie = cookie_name(options.port, reviewer=True)
         self._hosts = _hosts_of(options)
         self._is_wildcard = options.host in WILDCARDS
 
@@ -52,7 +58,7 @@ class Access:
             return  # there are no other connections
         self._place(scope)
         try:
-            answer = self._check(scope)
+            answer = await self._check(scope)
         except Refusal as refusal:
             answer = answer_with(scope, refusal)
             answer.headers["connection"] = "close"
@@ -68,7 +74,7 @@ class Access:
         if root and scope["path"] != root and not scope["path"].startswith(f"{root}/"):
             scope["path"] = root + scope["path"]
 
-    def _check(self, scope: Scope) -> Response | None:
+    async def _check(self, scope: Scope) -> Response | None:
         """The answer, if the request goes no further; raises Refusal."""
         headers = _Headers(scope)
         self._check_host(scope, headers)
@@ -76,17 +82,10 @@ class Access:
         if scope["method"] not in METHODS:
             raise Refusal(405, f"{scope['method'][:20]} cannot be used here")
         _check_type(scope, headers)
-        if not is_api(scope) and scope["method"] in READING and (entry := self._entry(scope)):
+        if not is_api(scope) and scope["method"] in READING and (entry := await self._entry(scope)):
             return entry
-        if not self._knows_token(headers):
-            raise Refusal(
-                401,
-                "this server answers only requests that carry its token",
-                hint="send it as `Authorization: Bearer TOKEN`"
-                if is_api(scope)
-                else "open the address that the server printed when it was started",
-                headers={"www-authenticate": "Bearer"} if is_api(scope) else None,
-            )
+        if not await self._is_let_in(scope, headers):
+            raise self._unknown(scope, "this server answers only requests that carry its token")
         return None
 
     def _check_host(self, scope: Scope, headers: _Headers) -> None:
@@ -118,34 +117,65 @@ class Access:
         if site and site not in OWN_SITES and not _is_followed_link(scope, headers):
             raise Refusal(403, "requests of other sites are refused")
 
-    def _entry(self, scope: Scope) -> Response | None:
+    async def _entry(self, scope: Scope) -> Response | None:
         """`?token=…`: the token goes into a cookie and out of the address."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == TOKEN]
         if not given:
             return None
-        if len(given) != 1 or not (self._is_token(given[0]) or self._tickets.redeem(given[0])):
-            raise Refusal(
-                401,
-                "this is not the token of this server, or it was used before",
-                hint="open the address that the server printed when it was started",
-            )
+        token, path, site = self._token.decode(), self._root_path or "/", "Strict"
+        cookie = self._cookie
+        if len(given) == 1 and await self._invitations.reviewer_with(given[0]) is not None:
+            self._check_place(scope)
+            # Links come by mail: a strict cookie would not be sent after a redirect from another site.
+            token, path, site = given[0], f"{self._root_path}{REVIEW}", "Lax"
+            cookie = self._review_cookie
+        elif len(given) != 1 or not (self._is_token(given[0]) or self._tickets.redeem(given[0])):
+            raise self._unknown(scope, "this is not the token of this server, or it was used before")
         rest = urlencode([pair for pair in query if pair[0] != TOKEN])
         place = "/" + quote(scope["path"].lstrip("/\\")) + (f"?{rest}" if rest else "")
-        cookie = f"{self._cookie}={self._token.decode()}; Path={self._root_path or '/'}; HttpOnly; SameSite=Strict"
-        headers = {**HEADERS, "content-security-policy": policy_for(scope), "location": place, "set-cookie": cookie}
+        kept = f"{cookie}={token}; Path={path}; HttpOnly; SameSite={site}"
+        headers = {**HEADERS, "content-security-policy": policy_for(scope), "location": place, "set-cookie": kept}
         return Response(status_code=303, headers=headers)
 
-    def _knows_token(self, headers: _Headers) -> bool:
+    async def _is_let_in(self, scope: Scope, headers: _Headers) -> bool:
+        """A browser that has both cookies rates as the reviewer. Raises Refusal for a reviewer in the wrong place."""
         authorization = headers.one("authorization")
         if authorization:
-            return authorization[: len(BEARER)].lower() == BEARER and self._is_token(authorization[len(BEARER) :])
+            given = authorization[len(BEARER) :].strip() if authorization[: len(BEARER)].lower() == BEARER else ""
+            return self._is_token(given) or await self._is_reviewer(scope, given)
         cookies: SimpleCookie = SimpleCookie()
         try:
             cookies.load("; ".join(headers.all("cookie")))
         except CookieError:
             return False
+        if self._review_cookie in cookies and await self._is_reviewer(scope, cookies[self._review_cookie].value):
+            return True
         return self._cookie in cookies and self._is_token(cookies[self._cookie].value)
+
+    async def _is_reviewer(self, scope: Scope, token: str) -> bool:
+        name = await self._invitations.reviewer_with(token)
+        if name is None:
+            return False
+        scope[REVIEWER] = name
+        self._check_place(scope)
+        return True
+
+    def _unknown(self, scope: Scope, error: str) -> Refusal:
+        if is_api(scope):
+            headers = {"www-authenticate": "Bearer"}
+            return Refusal(401, error, hint="send it as `Authorization: Bearer TOKEN`", headers=headers)
+        if is_for_reviewers(self._within(scope)):
+            return Refusal(401, "this page needs a link that is valid", hint="ask whoever invited you for another one")
+        return Refusal(401, error)
+
+    def _within(self, scope: Scope) -> str:
+        """The path without the prefix of a proxy."""
+        return str(scope["path"]).removeprefix(self._root_path)
+
+    def _check_place(self, scope: Scope) -> None:
+        if not is_for_reviewers(self._within(scope)):
+            raise Refusal(403, "an invitation to review opens the page /review alone", hint="open the link once more")
 
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.strip().encode("utf-8", "replace"), self._token)

@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from evalharness.errors import HarnessError, NothingFailed, RunBusy, UnknownName, UsageError
 from evalharness.reports.words.say import problem_fields, say
+from evalharness.server.callers import is_for_reviewers, is_reviewer
 from evalharness.server.message import message_page, message_policy
 
 API = "/api/"
@@ -92,8 +93,15 @@ def answer_with(scope: Scope, refusal: Refusal) -> Response:
             "problems": list(refusal.problems),
         }
         return JSONResponse(body, refusal.status_code, headers)
-    page = message_page(refusal.status_code, refusal.detail, refusal.hint, scope.get("root_path", ""))
+    root = scope.get("root_path", "")
+    if is_reviewer(scope) or is_for_reviewers(str(scope["path"]).removeprefix(root)):
+        root = None
+    page = message_page(refusal.status_code, refusal.detail, refusal.hint, root)
     return Response(page, refusal.status_code, headers, media_type="text/html; charset=utf-8")
+
+
+SAID_TO_REVIEWERS = (UsageError, UnknownName)
+"""What the queue says. Any other error may name a run, a case or a file, of which reviewers are not to know."""
 
 
 def status_of(error: HarnessError) -> int:
@@ -109,6 +117,8 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(HarnessError)
     def on_harness_error(request: Request, error: HarnessError) -> Response:
+        if is_reviewer(request.scope) and type(error) not in SAID_TO_REVIEWERS:
+            return answer_with(request.scope, Refusal(500, "something went wrong", hint="ask whoever invited you"))
         redact = request.app.state.context.harness.redact
         problems = [problem_fields(problem) for problem in getattr(error, "problems", ())]
         hint = redact(say(error.hint))

@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-PLACES = {"Home": "/", "Runs": "/runs", "Compare": "/compare", "Baselines": "/baselines", "Settings": "/settings"}
+PLACES = {
+    "Home": "/",
+    "Runs": "/runs",
+    "Compare": "/compare",
+    "Reviews": "/reviews",
+    "Baselines": "/baselines",
+    "Settings": "/settings",
+}
 """The main pages, in the order of the navigation."""
 NO_SEGMENT = ("", ".", "..")
 """What browsers take out of a path."""

@@ -21,12 +21,15 @@ HINTS = {
 }
 
 
-def message_page(status: int, text: str, hint: str = "", root_path: str = "") -> str:
-    """Nothing of the store is read for it: it is also shown where that cannot be."""
+def message_page(status: int, text: str, hint: str = "", root_path: str | None = "") -> str:
+    """Nothing of the store is read for it: it is also shown where that cannot be.
+
+    Without `root_path` it leads to no other page: it is for reviewers.
+    """
     page = MessagePage(
         title=TITLES.get(status) or HTTPStatus(status).phrase,
         text=f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}",
-        hint=HINTS.get(status) or (f"{hint[:1].upper()}{hint[1:]}{'' if hint.endswith('.') else '.'}" if hint else ""),
+        hint=f"{hint[:1].upper()}{hint[1:]}{'' if hint.endswith('.') else '.'}" if hint else HINTS.get(status, ""),
     )
     return _templates(root_path).render("message.html", page=page, place="")
 
@@ -39,9 +42,10 @@ def message_policy() -> str:
 
 
 @cache
-def _templates(root_path: str) -> PageTemplates:
+def _templates(root_path: str | None) -> PageTemplates:
     """Texts come redacted."""
     head = Markup(f'<link rel="icon" href="data:,"><style>{page_source("style.css")}</style>')
     foot = Markup(f"<script>{page_source('script.js')}</script>")
-    link = Links(root_path)
-    return PageTemplates(str, link, Frame(Markup("<!doctype html>"), head, foot, link.places()))
+    link = Links(root_path or "")
+    places = () if root_path is None else link.places()
+    return PageTemplates(str, link, Frame(Markup("<!doctype html>"), head, foot, places))

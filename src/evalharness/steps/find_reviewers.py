@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_hex
@@ -39,10 +40,10 @@ def check_reviewer_name(name: str) -> None:
         raise UsageError(f"a reviewer's name has 1 to {LONGEST_NAME} printable characters, and no space around them")
 
 
-def reviewer_with(book: ReviewBook, token: str) -> Reviewer | None:
+def reviewer_with(reviewers: Iterable[Reviewer], token: str) -> Reviewer | None:
     """Whose token this is; None where it is nobody's, or was revoked."""
     digest = digest_of(token)
-    for reviewer in book.reviewers():
+    for reviewer in reviewers:
         if reviewer.token_digest and not reviewer.revoked_at and compare_digest(reviewer.token_digest, digest):
             return reviewer
     return None

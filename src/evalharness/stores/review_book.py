@@ -41,6 +41,9 @@ class SqlReviews(ReviewStore):
         with self._database.transaction() as connection:
             yield SqlReviewBook(connection, self._database, self._decoder, self._redactor)
 
+    def reviewers(self) -> list[Reviewer]:
+        return [self._decoder.reviewer(body) for (body,) in self._database.read(statements.REVIEWERS)]
+
     def items(self, run_id: str) -> list[ReviewedItem]:
         read, decoder = self._database.read, self._decoder
         reviews: dict[str, list[Review]] = defaultdict(list)

@@ -110,6 +110,9 @@ class FakeReviews(ReviewStore):
             yield FakeReviewBook(self._rows, self._redactor, self._finished_name)
             undo.pop_all()
 
+    def reviewers(self) -> list[Reviewer]:
+        return _reviewers(self._rows)
+
     def items(self, run_id: str) -> list[ReviewedItem]:
         return self._rows.reviewed(run_id)
 
@@ -139,7 +142,7 @@ class FakeReviewBook(ReviewBook):
         return clean_text(text, self._redactor)
 
     def reviewers(self) -> list[Reviewer]:
-        return [_DECODER.reviewer(self._rows.reviewers[name]) for name in sorted(self._rows.reviewers)]
+        return _reviewers(self._rows)
 
     def put_reviewer(self, reviewer: Reviewer) -> None:
         named = reviewer.model_copy(update={"name": self._clean(reviewer.name)})
@@ -212,3 +215,7 @@ class FakeReviewBook(ReviewBook):
     def add_remark(self, remark: Remark) -> None:
         self._finished_name(remark.run_id)
         self._rows.remarks[remark.run_id].append(encoding.remark_body(remark, self._redactor))
+
+
+def _reviewers(rows: ReviewRows) -> list[Reviewer]:
+    return [_DECODER.reviewer(rows.reviewers[name]) for name in sorted(rows.reviewers)]

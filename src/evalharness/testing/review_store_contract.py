@@ -188,3 +188,4 @@ class ReviewStoreContract(StoreFixtures):
             book.put_reviewer(Reviewer(name="ann", seed="1"))
             book.put_reviewer(Reviewer(name="ben", seed="2", revoked_at=MOMENT))
             assert [(each.name, each.revoked_at) for each in book.reviewers()] == [("ann", ""), ("ben", MOMENT)]
+        assert [(each.name, each.revoked_at) for each in store.reviews.reviewers()] == [("ann", ""), ("ben", MOMENT)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from statistics import median
 from typing import Any, Literal
 
 from pydantic_core import to_json
@@ -27,6 +28,7 @@ from evalharness.domain.review import (
     Submitted,
     as_rating,
 )
+from evalharness.domain.review_queue import OwnProgress
 from evalharness.engine.reviewing.review_decision import decision
 from evalharness.engine.reviewing.review_items import order_of, shuffled_letters
 from evalharness.errors import UsageError
@@ -35,6 +37,8 @@ from evalharness.settings import BootTime
 SHORTEST_LEASE_S = 600.0
 GOLD_SHARE = 0.1
 """How many of the items that a person is given are gold, at most; one at least, where there are any."""
+PACE_OF, SOME = 10, 3
+"""How long the rest takes goes by this many of the last reviews, and is not said before there are some."""
 LONGEST_COMMENT = 10_000
 LONGEST_DRAFT = 100_000
 
@@ -68,6 +72,17 @@ class ReviewQueue:
         self._hold(item, reviewer, taken.get(item.id))
         return item
 
+    def progress(self, reviewer: Reviewer, run_id: str | None = None) -> OwnProgress:
+        """The gold ones that are still to come are counted from the beginning, so that no number changes with one."""
+        taken = {each.item_id: each for each in self.book.assignments(reviewer=reviewer.name)}
+        open_items = self.book.open_items(reviewer.name, run_id)
+        left = len(self._mixed(reviewer, open_items, [each.is_gold for each in open_items], taken))
+        done = sum(each.doing in REVIEWED for each in taken.values())
+        recent = self.book.reviewed_by(reviewer.name)[:PACE_OF] if left else []
+        last = [last_of(reviewer, self.book.reviews(item_id)) for item_id in recent]
+        took = [review.took_s for review in last if review.took_s is not None]
+        return OwnProgress(done, left, left * median(took) if len(took) >= SOME else None)
+
     def _leased_by_others(self, reviewer: Reviewer) -> dict[str, int]:
         found: dict[str, int] = {}
         for each in self.book.leases():
@@ -83,7 +98,7 @@ class ReviewQueue:
         if not real:
             return []
         gold = sorted((each for each in free if each.is_gold), key=lambda each: order_of(reviewer.seed, each.id))
-        done = sum(each.doing in (*REVIEWED, "skipped") for each in taken.values())
+        done = sum(each.doing in (*REVIEWED, "skipped") and not each.is_gold for each in taken.values())
         real_ones = is_gold.count(False) + done
         done_gold = sum(each.is_gold for each in taken.values() if each.doing in REVIEWED)
         most = max(1, ceil(GOLD_SHARE * real_ones)) - done_gold
@@ -128,6 +143,8 @@ class ReviewQueue:
         if own is None:
             raise UsageError("this item was not given to you", hint="ask for the next one")
         is_correction = own.doing in REVIEWED
+        if is_correction and (last := last_of(reviewer, self.book.reviews(item_id))).says(rating, comment):
+            return Submitted(item.id, not last.is_surplus, last.is_late, item.stage)  # sent once more
         if is_correction:
             self._check_changeable(item)
         counts = own.doing == "counted" if is_correction else self._counts(item, reviewer, own)
@@ -255,12 +272,18 @@ class ReviewQueue:
 
 def draft_of(item: ReviewItem, reviewer: Reviewer, reviews: Sequence[Review]) -> str:
     """What a reviewer said last, as they typed it: a JSON text with `rating` and `comment`."""
-    last = next(review for review in reversed(reviews) if review.reviewer == reviewer.name)
+    last = last_of(reviewer, reviews)
     if last.kind != "rated":
         return ""
     rating = as_rating(last.rating)
     own = in_own_letters(item, reviewer, rating) if isinstance(rating, tuple) else rating
     return to_json({"rating": own, "comment": last.comment}).decode()
+
+
+def last_of(reviewer: Reviewer, reviews: Sequence[Review]) -> Review:
+    """What this person said last; they have said something."""
+    mine = (each for each in reversed(reviews) if each.reviewer == reviewer.name and each.kind != "adjudicated")
+    return next(mine)
 
 
 def lease_s(item: ReviewItem) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -139,6 +139,10 @@ class CasePanel:
     """Whether it has a page of its own."""
     buttons: Sequence[TrialButton] = ()
     """Of each trial, if there are several."""
+    remark_at: str = ""
+    """Where a form goes that agrees or disagrees with a grade, if there is such a place."""
+    remarks: Mapping[tuple[int, str], Sequence[str]] = field(default_factory=dict)
+    """What was said about grades, by the number of their trial and the name of their grader."""
 
 
 def checks_of(graders: Sequence[GraderSpec]) -> list[Check]:

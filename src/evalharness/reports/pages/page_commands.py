@@ -36,6 +36,9 @@ class PageCommands:
     def compare(self, old: str, new: str) -> str:
         return self._words("compare", old or "RUN", new or "RUN")
 
+    def invite(self) -> str:
+        return self._words("reviewers", "invite", "NAME")
+
     def promote(self, run: str) -> str:
         return self._words("baseline", "set", run)
 

@@ -19,7 +19,7 @@ INDENT = "  "
 
 def show_item(screen: Screen, leased: LeasedItem) -> None:
     item = leased.item
-    screen.say((f"{leased.done} done, {leased.left} to go", "dim"))
+    screen.say((f"{leased.progress.done} done, {leased.progress.left} to go", "dim"))
     for name, value in item.about.items():
         screen.say((f"{name}: {value}", "dim"))
     show_task(screen, item)

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from evalharness.actions.open_case import OpenedCase, open_case
 from evalharness.domain.case_line import CaseQuery
+from evalharness.domain.review import Remark
 from evalharness.reports.pages.case_panel import CasePanel, PanelMaker
 from evalharness.reports.pages.case_rows import row_of_line
 from evalharness.server.context import Server, ServerContext
@@ -73,6 +74,15 @@ def _page(server: ServerContext, site: PageSite, opened: OpenedCase) -> CasePage
     )
 
 
+def _remarks(remarks: Iterable[Remark]) -> dict[tuple[int, str], list[str]]:
+    found: dict[tuple[int, str], list[str]] = {}
+    for each in remarks:
+        said = f"{each.reviewer} {'agrees' if each.agrees else 'disagrees'}"
+        text = f"{said}: {each.comment}" if each.comment else said
+        found.setdefault((each.trial_index + 1, each.grader), []).append(text)
+    return found
+
+
 def _panel(opened: OpenedCase, site: PageSite, trial: int, message: int) -> CasePanel:
     run = opened.run.line
     made = PanelMaker().panel(
@@ -88,6 +98,8 @@ def _panel(opened: OpenedCase, site: PageSite, trial: int, message: int) -> Case
         made,
         run=run.id,
         is_alone=True,
+        remark_at=f"{site.link(run=run.id)}/remarks",
+        remarks=_remarks(opened.remarks),
         here=message if message > 0 and (chosen is not None or not trial) else 0,
         opened=made.opened if chosen is None else chosen,
     )

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse
 
-MOST_FIELDS = 20
+MOST_FIELDS = 200
 
 
 async def _fields(request: Request) -> dict[str, str]:

@@ -18,7 +18,7 @@ from evalharness.reports.pages.page_templates import Frame, PageTemplates, page_
 from evalharness.server.context import ServerContext
 from evalharness.server.links import Links
 
-ASSETS = {"style": "css", "script": "js", "icon": "svg"}
+ASSETS = {"style": "css", "script": "js", "review": "js", "icon": "svg"}
 
 
 class PageSite:
