@@ -187,7 +187,7 @@ def test_every_fake_and_every_contract_test_is_documented_for_authors_of_plug_in
     parts = {
         name
         for name in offered
-        if re.search(r"(Session|JudgeCache|Jobs|Options|Reviews|ReviewBook)$|\w+(Store|Pages)Contract$", name)
+        if re.search(r"(Session|JudgeCache|Jobs|Options|Reviews|Book)$|\w+(Store|Pages)Contract$", name)
     }
     assert [name for name in sorted(offered - parts) if name not in text] == []
     nouns = set(registry.CONTRACTS) - {"llm", "embedder"}  # providers are named in suites, not plugged in

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from evalharness.domain.invalid_values import message_of
 from evalharness.errors import HarnessError, NothingFailed, RunBusy, UnknownName, UsageError
 from evalharness.reports.words.say import problem_fields, say
 from evalharness.server.callers import is_for_reviewers, is_reviewer
@@ -129,7 +130,7 @@ def answer_failures(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def on_invalid(request: Request, error: RequestValidationError) -> Response:
         problems = [
-            {"field": ".".join(map(str, found["loc"][1:])) or str(found["loc"][0]), "message": found["msg"]}
+            {"field": ".".join(map(str, found["loc"][1:])) or str(found["loc"][0]), "message": message_of(found)}
             for found in error.errors()
         ]
         if any(found["type"] == "json_invalid" for found in error.errors()):

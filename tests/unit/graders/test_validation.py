@@ -31,7 +31,7 @@ def test_one_that_cannot_keep_to_the_form_is_refused() -> None:
 
 def test_one_that_denies_what_is_plain_is_refused() -> None:
     llm = SayingLlm(lambda request: json.dumps({**HonestLlm().verdict(request), "result": "fail"}))
-    with pytest.raises(UsageError, match="does not meet .*: so it is") as caught:
+    with pytest.raises(UsageError, match=r"does not meet .*: so it is") as caught:
         asyncio.run(validate_judge(llm))
     assert "--judge-model" in say(caught.value.hint)
 
