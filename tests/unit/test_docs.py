@@ -233,7 +233,7 @@ def test_there_is_a_picture_of_every_scene_width_and_theme() -> None:
         f"terminal-{scene}-{width}-{theme}" for scene in scenes for width in (80, 120) for theme in ("dark", "light")
     }
     assert {path.stem for path in (DOCS / "images").glob("terminal-*")} == wanted
-    pages = ("home", "suite", "run", "trial", "compare", "matrix")
+    pages = ("home", "suite", "run", "trial", "compare", "matrix", "review", "reviews")
     served = {
         f"served-{page}-{width}-{theme}" for page in pages for width in (390, 1280) for theme in ("dark", "light")
     }
