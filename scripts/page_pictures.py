@@ -84,8 +84,8 @@ RUN_IDS = {"after": "-1", "before": "default", "agent": "latest:agent-tasks", "m
 
 
 QUESTIONS = {
-    "Where is my parcel?": "It left our warehouse this morning and is with the carrier now. Thank you for waiting!",
-    "My lamp arrived broken. What now?": "We are sorry. Please send us a photo, and we will send another one at once.",
+    "Where is my parcel?": "It left our warehouse this morning. Thank you for your patience!",
+    "My lamp arrived broken. What now?": "We are sorry. Send us a photo, and we will send you another one.",
     "Can I change my address?": "Yes, as long as the parcel has not left: in your account, under Orders.",
     "How long is the guarantee?": "Two years from the day on which you got it. Keep the invoice.",
     "Do you deliver to islands?": "We do, and it takes two days longer.",
