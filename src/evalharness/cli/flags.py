@@ -40,7 +40,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     return click.option(*names, cls=Option, show_envvar=False, **settings)
 
 
-def group(*flags: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _group(*flags: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several flags as one decorator, in the order in which `--help` lists them."""
 
     def with_flags(command: Any) -> Any:
@@ -79,8 +79,7 @@ sandbox_option = option(
     default="bubblewrap",
     show_default=True,
     heading=EXECUTION,
-    help="Where to run untrusted code: bubblewrap, container, none (on this machine, unprotected) or the name of a "
-    "plug-in.",
+    help="Where to run untrusted code: bubblewrap, none (on this machine, unprotected) or the name of a plug-in.",
 )
 scorer_option = option(
     "--scorer",
@@ -266,7 +265,7 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
 env_option = env_for("every target")
 concurrency_option = concurrency_of("Run up to N trials")
 
-selection_options = group(
+selection_options = _group(
     option(
         "--only",
         multiple=True,
@@ -331,7 +330,7 @@ tolerance_option = option(
     heading=GATE,
     help="Accept a loss of up to this many points, even if it is significant: 2, 2% or 0.02.",
 )
-rule_options = group(
+rule_options = _group(
     option(
         "--metric",
         "metrics",
@@ -376,7 +375,7 @@ inconclusive_option = option(
     heading=GATE,
     help="Exit code if the result is inconclusive: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
 )
-gate_options = group(
+gate_options = _group(
     option(
         "--gate",
         "gate_preset",
@@ -459,12 +458,12 @@ def _spending_of(spenders: str) -> Callable[[Any], Any]:
         heading=EXECUTION,
         help=f"Stop when {spenders} have used this many tokens.",
     )
-    return group(cost, tokens)
+    return _group(cost, tokens)
 
 
 spending_options = _spending_of("the target and the judges")
-model_options = group(judge_model_option, no_cache_option, spending_options)
-judge_options = group(judge_model_option, no_cache_option, _spending_of("the judges"))
+model_options = _group(judge_model_option, no_cache_option, spending_options)
+judge_options = _group(judge_model_option, no_cache_option, _spending_of("the judges"))
 """The same for a command that runs no target."""
 
 
