@@ -242,5 +242,5 @@ def test_workers_that_are_cancelled_between_their_trials_end_the_run_in_words() 
         asyncio.get_running_loop().call_soon(lambda: [task.cancel() for task in workers])
         return "4"
 
-    with pytest.raises(HarnessError, match="cancelled by code that it runs"):
+    with pytest.raises(HarnessError, match="code that the run calls cancelled one of its tasks"):
         run_suite(answer, cases=3)

@@ -225,4 +225,4 @@ def test_a_server_needs_a_fixed_address(tmp_path: Path, port: int) -> None:
     write(tmp_path, suite_yaml=text.replace(f"127.0.0.1:{port}", "{host}"))
     done = drive(tmp_path, "validate", "suite.yaml")
     assert done.code == 2, done.both
-    assert "start needs a fixed address" in done.both
+    assert "`start` needs a fixed address" in done.both

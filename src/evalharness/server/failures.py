@@ -15,7 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from evalharness.domain.invalid_values import message_of
+from evalharness.domain.invalid_values import each_place_once, message_of
 from evalharness.errors import HarnessError, NothingFailed, RunBusy, UnknownName, UsageError
 from evalharness.reports.words.say import problem_fields, say
 from evalharness.server.callers import is_for_reviewers, is_reviewer
@@ -131,9 +131,9 @@ def answer_failures(app: FastAPI) -> None:
     def on_invalid(request: Request, error: RequestValidationError) -> Response:
         problems = [
             {"field": ".".join(map(str, found["loc"][1:])) or str(found["loc"][0]), "message": message_of(found)}
-            for found in error.errors()
+            for found in each_place_once(error.errors())
         ]
-        if any(found["type"] == "json_invalid" for found in error.errors()):
+        if any(found["type"] == "json_invalid" for found in each_place_once(error.errors())):
             return answer_with(request.scope, Refusal(400, NO_JSON))
         first = problems[0]
         return answer_with(request.scope, Refusal(400, f"{first['field']}: {first['message']}", problems=problems))

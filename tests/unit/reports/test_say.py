@@ -157,6 +157,7 @@ SAMPLES: dict[str, Any] = {
     "is_only_one": False,
     "is_worse": True,
     "judge": "scripted/judge.yaml",
+    "mode": "replay",
     "judged": 10,
     "judging": {"model": "m", "calls": 1, "cached": 0, "input_tokens": 7, "output_tokens": 3, "cost_usd": None},
     "k": 3,
