@@ -31,6 +31,7 @@ from benchmarks import (
     recording,
     rest_api,
     sections,
+    shape,
     startup,
     table,
 )
@@ -46,6 +47,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "code": function_output.measure,
     "peers": peer_costs.measure,
 }
+SHAPE = {"shape": shape.measure, "chat-calls": shape.measure_calls, "cached-regrade": shape.measure_regrade}
 RECORDING = {"recording": recording.measure}
 COMPARING = {"comparing": comparing.measure}
 REPORTS = {"html-report": html_report.measure}
@@ -66,9 +68,10 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
+    chosen = options.only or (*COSTS, *SHAPE, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
     for section, group in (
         ("Costs", COSTS),
+        ("Shape", SHAPE),
         ("Recording", RECORDING),
         ("Comparing", COMPARING),
         ("Reports", REPORTS),
@@ -106,7 +109,7 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*COSTS, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
+        choices=[*COSTS, *SHAPE, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
         help="one benchmark; may be repeated",
     )
     parser.add_argument(
