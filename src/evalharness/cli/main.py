@@ -16,9 +16,11 @@ import click
 from evalharness.cli.process import (
     PROGRAM,
     close_stdout,
+    collect_late,
     disarm_workflow_commands,
     end_output,
     export_dotenv,
+    leave_garbage,
     let_readers_leave,
     open_missing_streams,
     speak_utf8,
@@ -127,6 +129,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    collect_late()
     open_missing_streams()
     speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -149,6 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code < 2 and not isinstance(error, BrokenPipeError):  # else there was a message before
             _tell(_unwritten(error), "", 3, [])
         code = code if code in (2, 130) else 3
+    leave_garbage()
     sys.exit(code)
 
 

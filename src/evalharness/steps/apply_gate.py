@@ -18,8 +18,6 @@ from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, GateResult
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
-from evalharness.engine.comparing.comparison import compare
-from evalharness.engine.gating.gate_checks import check_trials, judge_gate
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
@@ -27,7 +25,6 @@ from evalharness.reports.words.say import say
 from evalharness.steps.find_comparable_runs import earlier_counts
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_runs import counted_back
-from evalharness.steps.recall_answers import with_flips
 
 
 def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
@@ -45,12 +42,16 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
     """By the suite's gate alone, whatever the report said before; `run` is the report's own, where it is stored."""
     gate = suite.gate
     assert gate is not None, "asked for where there is one"
+    from evalharness.engine.gating.gate_checks import judge_gate  # slow to load: few runs have a gate
+
     comparison: Comparison | None = None
     not_compared: Finding | None = None
     if gate.compares:
         try:
             comparison = compare_as_gated(gate, report, store, day, run)
             if report.sequential is None:
+                from evalharness.steps.recall_answers import with_flips  # slow to load: few runs are compared
+
                 comparison = with_flips(comparison, gate, store)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
             hint = error.hint or Hint("hint.other_baseline", run=report.metadata.run_name)
@@ -138,6 +139,8 @@ def compare_with(
     found: FoundReport, report: Report, gate: Gate, today: date, history: Mapping[str, tuple[int, int]] | None = None
 ) -> Comparison:
     """By the gate's rule, without the cases that are quarantined on this day."""
+    from evalharness.engine.comparing.comparison import compare  # slow to load: few runs are compared
+
     rule, ignored = gate.regression or RegressionRule(), gate.quarantined_on(today)
     comparison = compare(found.reports, report, rule, old_source=found.source, ignored=ignored, history=history)
     return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
@@ -178,6 +181,8 @@ def check_gate(suite: Suite, store: Store, thresholds_from: str = "") -> None:
     """Raises UsageError where the gate could not be judged, whatever the run brings: nothing is run in vain."""
     if suite.gate is None:
         return
+    from evalharness.engine.gating.gate_checks import check_trials  # slow to load: few runs have a gate
+
     check_trials(suite.gate, suite, thresholds_from)
     if suite.gate.compares:
         find_baseline(suite.gate, store, suite.name)
