@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from evalharness.llms.faults import ProviderFault
 
-FIRST_LIMIT = 50
+FIRST_LIMIT = 250
 
 
 @dataclass(frozen=True, slots=True)

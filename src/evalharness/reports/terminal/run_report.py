@@ -61,7 +61,7 @@ class _Writer:
 
     def _run(self, each: ReportedRun, *, with_header: bool = True) -> None:
         if with_header and each.run is not None:
-            self._screen.entry([], *header(each.run))
+            self._screen.entry([], *header(each.run, each.report.summary.total_evals))
         self._screen.say()
         if CaseLines(self._screen, each, self._verbosity).show():
             self._screen.say()
