@@ -103,6 +103,8 @@ class CaseTally:
 
     def state(self, threshold: float) -> CaseState:
         counts = self.counts
+        if counts["passed"] == self.planned > 0:  # so are most cases
+            return "passed"
         return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
 
 

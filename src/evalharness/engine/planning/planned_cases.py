@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from pydantic_core import PydanticSerializationError
 
@@ -215,6 +216,8 @@ class PlannedCases(Mapping[str, PlannedCase]):
             if by_case.isdisjoint(needed(written.model_dump(mode="json")))
         }
         """The suite's graders that are the same for every case."""
+        self._of_cases: WeakValueDictionary[int, Grader] = WeakValueDictionary()
+        """Those that are in use, by the identity of their specification: a file has equal ones once."""
         self._kept: OrderedDict[str, PlannedCase] = OrderedDict()
         self.own_targets: dict[str, OwnTarget] = {}
         """Those of the cases built so far, each once."""
@@ -249,7 +252,7 @@ class PlannedCases(Mapping[str, PlannedCase]):
         suite = self._suite_for(case)
         filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
-        graders = [(spec, self._shared.get(id(spec)) or _built_grader(spec, services, case)) for spec in specs]
+        graders = [(spec, self._shared.get(id(spec)) or self._own_grader(spec, case)) for spec in specs]
         own = self._own_target(filled.target) if filled.target else None
         skip = filled.skip or lacking_tools(filled, own.spec if own else target)
         if self._grader_type is not None:
@@ -269,6 +272,12 @@ class PlannedCases(Mapping[str, PlannedCase]):
             target.variant if target else {},
             prompted_case(filled, target.prompt, values) if target and target.prompt else None,
         )
+
+    def _own_grader(self, spec: GraderSpec, case: Case) -> Grader:
+        grader = self._of_cases.get(id(spec))
+        if grader is None or grader.spec is not spec:
+            grader = self._of_cases[id(spec)] = _built_grader(spec, self._services, case)
+        return grader
 
     def _suite_for(self, case: Case) -> Suite:
         """With graders of the suite that use variables of the case."""
@@ -359,6 +368,7 @@ _LOCKED = {"input", "files", "reference", "metadata"}
 
 def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:
     locks = {}
+    digest_of = _GradersDigests().of
     for plan in planned:
         case = plan.case
         try:
@@ -378,10 +388,30 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
         if case.vars:
             content["vars"] = case.own_values
         own_target = plan.target.target.digest() if plan.target is not None else ""
-        locks[case.id] = CaseLock.unchecked(
-            {"case": digest(content), "graders": plan.graders_digest(), "target": own_target}
-        )
+        locks[case.id] = CaseLock.unchecked({"case": digest(content), "graders": digest_of(plan), "target": own_target})
     return locks
+
+
+class _GradersDigests:
+    """Of cases in turn; those with the graders of the case before need no second look."""
+
+    def __init__(self) -> None:
+        self._last: PlannedCase | None = None
+        self._digest = ""
+
+    def of(self, plan: PlannedCase) -> str:
+        last = self._last
+        is_same = (
+            last is not None
+            and len(plan.graders) == len(last.graders)
+            and all(
+                spec is other and grader is same
+                for (spec, grader), (other, same) in zip(plan.graders, last.graders, strict=True)
+            )
+        )
+        if not is_same:
+            self._last, self._digest = plan, plan.graders_digest()
+        return self._digest
 
 
 def trial_seed(seed: int, case_id: str, index: int) -> int:
