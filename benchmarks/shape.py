@@ -21,8 +21,16 @@ from benchmarks.question import ANSWER, QUESTION, WANTED
 from benchmarks.serving import served
 from benchmarks.table import Row
 
-AGENT = f"async def answer(question):\n    return {ANSWER!r}\n"
+AGENT = f"""\
+async def answer(question):
+    return {ANSWER!r}
+
+
+async def echo(question):
+    return question
+"""
 STORE = ".evalharness"
+OWN = "ours, each case with its own expected text"
 FIRST, SECOND, LARGE = 1_000, 10_000, 100_000
 CASE_BUDGET_US = 150
 PEAK_BUDGET_MB, CASE_BUDGET_KB = 90, 2.5
@@ -75,14 +83,18 @@ def measure_regrade(options: BenchmarkOptions) -> Iterator[Row]:
     yield Row(what, cost.shown(), "", f"≤ {budget_s:g} s", cost.wall_s <= budget_s)
 
 
-def written_suite(folder: str, cases: int, trials: int = 1) -> str:
-    """The name of a suite file with this many cases, each with its own question."""
+def written_suite(folder: str, cases: int, trials: int = 1, *, own: bool = False) -> str:
+    """The name of a suite file with this many cases, each with its own question; `own`: and its own expected text."""
     evals = [
-        {"id": f"case-{number}", "input": f"{QUESTION} ({number})", "expected": {"contains": WANTED}}
+        {
+            "id": f"case-{number}",
+            "input": f"{QUESTION} ({number})",
+            "expected": {"contains": f"({number})" if own else WANTED},
+        }
         for number in range(cases)
     ]
-    suite = {"name": f"shape-{cases}-{trials}", "target": "agent.py:answer", "trials": trials, "test_cases": evals}
-    return _written(folder, suite)
+    name, target = f"shape-{cases}-{trials}{'-own' * own}", "agent.py:echo" if own else "agent.py:answer"
+    return _written(folder, {"name": name, "target": target, "trials": trials, "test_cases": evals})
 
 
 def _judged_suite(folder: str, trials: int) -> str:
@@ -127,16 +139,21 @@ def _one_case(folder: str, options: BenchmarkOptions) -> Iterator[Row]:
 
 def _cases(folder: str, options: BenchmarkOptions) -> Iterator[Row]:
     """What each further case costs, from 1,000 to 10,000: start-up takes no part in it."""
-    commands = {"ours": [*HARNESS, "run"], "bare": [sys.executable, "-m", "benchmarks.bare_run"]}
+    commands = {
+        "ours": [*HARNESS, "run"],
+        OWN: [*HARNESS, "run"],
+        "bare": [sys.executable, "-m", "benchmarks.bare_run"],
+    }
     if peer := _peer(options):
-        commands["pydantic-evals"] = peer
+        commands["pydantic-evals"] = [*peer]
     found: dict[tuple[str, int], list[ProcessCost]] = {}
-    suites = {cases: written_suite(folder, cases) for cases in (FIRST, SECOND)}
+    sizes = (FIRST, SECOND)
+    suites = {(name, cases): written_suite(folder, cases, own=name == OWN) for name in ("ours", OWN) for cases in sizes}
     for _ in range(options.rounds):
-        for cases, suite in suites.items():
+        for cases in sizes:
             for name, command in commands.items():
                 rmtree(Path(folder, STORE), ignore_errors=True)
-                words = [*command, suite if name == "ours" else str(cases)]
+                words = [*command, suites.get((name, cases), str(cases))]
                 found.setdefault((name, cases), []).append(cost_of_process(words, folder))
     costs = {key: typical_process(taken) for key, taken in found.items()}
     slopes = {name: _slope(costs[name, FIRST], costs[name, SECOND]) for name in commands}

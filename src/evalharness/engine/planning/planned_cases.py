@@ -368,7 +368,7 @@ _LOCKED = {"input", "files", "reference", "metadata"}
 
 def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:
     locks = {}
-    digest_of = _GradersDigests().of
+    digest_of = GradersDigests().of
     for plan in planned:
         case = plan.case
         try:
@@ -392,25 +392,18 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
     return locks
 
 
-class _GradersDigests:
+class GradersDigests:
     """Of cases in turn; those with the graders of the case before need no second look."""
 
     def __init__(self) -> None:
         self._last: PlannedCase | None = None
+        self._ids: list[int] = []
         self._digest = ""
 
     def of(self, plan: PlannedCase) -> str:
-        last = self._last
-        is_same = (
-            last is not None
-            and len(plan.graders) == len(last.graders)
-            and all(
-                spec is other and grader is same
-                for (spec, grader), (other, same) in zip(plan.graders, last.graders, strict=True)
-            )
-        )
-        if not is_same:
-            self._last, self._digest = plan, plan.graders_digest()
+        ids = [id(part) for pair in plan.graders for part in pair]
+        if self._last is None or ids != self._ids:
+            self._last, self._ids, self._digest = plan, ids, plan.graders_digest()  # held: the ids stay theirs
         return self._digest
 
 
