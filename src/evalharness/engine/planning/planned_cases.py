@@ -388,7 +388,8 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
         if case.vars:
             content["vars"] = case.own_values
         own_target = plan.target.target.digest() if plan.target is not None else ""
-        locks[case.id] = CaseLock.unchecked({"case": digest(content), "graders": digest_of(plan), "target": own_target})
+        lock = CaseLock.unchecked({"case": digest(content), "graders": digest_of(plan), "target": own_target})
+        locks[case.id] = lock.compact()
     return locks
 
 
