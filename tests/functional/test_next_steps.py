@@ -60,10 +60,11 @@ def test_terminal_and_page_look_first_at_the_case_that_they_list_first(tmp_path:
     cases = "test_cases:\n  - {id: flaky, input: flaky, expected: a}\n  - {id: broken, input: broken, expected: c}\n"
     suite = f"name: two\ntarget: agent.py:answer\ntrials: 2\ngate: {{thresholds: {{pass_rate: 0.9}}}}\n{cases}"
     folder = write(tmp_path, agent_py=agent, suite_yaml=suite, pyproject_toml="")
-    done = drive(folder, "run", "suite.yaml", "-j", "1", "-o", "run.html")
+    done = drive(folder, "run", "suite.yaml", "-j", "1")
     assert "1 flaky" in done.out
     _, name, case = steps(done)["look"]
     assert case == "broken"
+    assert drive(folder, "report", name, "-o", "run.html").code == 0
     advice, _, after = (folder / "run.html").read_text().partition(">Next<")
     assert "gate&#39;s <code>quarantine:</code> for a while" in advice
     first = after.partition("</code>")[0]
