@@ -21,7 +21,7 @@ from evalharness.domain.plain_numbers import count
 from evalharness.reports.pages.case_panel import GradeLine, folded, readable
 from evalharness.reports.pages.case_rows import STATES
 from evalharness.reports.terminal.screen import MARKS
-from evalharness.reports.wording import harmless
+from evalharness.reports.wording import clean
 
 SHORT = 40
 """Characters: short texts come up again and again, names of graders and states among them."""
@@ -91,8 +91,7 @@ class PageTemplates:
                 self._environment.get_template(each.name)
 
     def clean(self, text: str) -> str:
-        """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
-        return self._redact(harmless(self._redact(text)))
+        return clean(text, self._redact)
 
     def _grade_row(self, grade: GradeLine) -> Markup:
         """Most trials have grades that read the same; making each row again took a fifth of the time of a report."""
