@@ -104,8 +104,9 @@ def _offered(line: RunLine) -> tuple[str, str]:
 
 
 def _newest_pair(lines: Sequence[RunLine]) -> tuple[str, str]:
-    """The newest run, and the one of its suite before it: what one most likely wants to compare."""
-    for newest in lines[:1]:
-        before = next((line for line in lines[1:] if line.suite_name == newest.suite_name), newest)
-        return before.id, newest.id
-    return "", ""
+    """The newest run with one of its suite before it: what one most likely wants to compare."""
+    for place, newest in enumerate(lines):
+        for before in lines[place + 1 :]:
+            if before.suite_name == newest.suite_name:
+                return before.id, newest.id
+    return (lines[-1].id, lines[0].id) if lines else ("", "")
