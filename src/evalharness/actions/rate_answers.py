@@ -101,11 +101,16 @@ async def skip_item(context: Context, reviewer: str, item_id: str, reason: str, 
         queue.skip(reviewer_named(queue.book, reviewer), item_id, reason)
 
 
-async def undo_review(context: Context, reviewer: str, *, source: str = "api") -> SeenItem:
-    """Take back this person's last review or skip: the item is theirs again, with what they had typed."""
+async def undo_review(
+    context: Context, reviewer: str, item_id: str | None = None, *, source: str = "api"
+) -> SeenItem:
+    """Take back this person's last review or skip, or that of one item: it is theirs again, with what they typed.
+
+    Whoever names the item can ask again where no answer came, and nothing else is taken back.
+    """
     with _queue(context, source) as queue:
         person = reviewer_named(queue.book, reviewer)
-        item = queue.undo(person)
+        item = queue.undo(person, item_id)
         [own] = queue.book.assignments(item_id=item.id, reviewer=person.name)
         seen, run_ids = seen_item(item, person, own.draft), _runs_of(queue, item.id)
     _settle(context, run_ids)

@@ -25,6 +25,7 @@ Doing = Literal["leased", "counted", "surplus", "skipped", "returned"]
 `returned`: taken back by the reviewer, who may be given it again."""
 Role = Literal["rate", "rank", "gold"]
 REVIEWED: tuple[Doing, ...] = ("counted", "surplus")
+DONE: tuple[Doing, ...] = (*REVIEWED, "skipped")
 RANKED_ONLY = "ranked only"
 """Why a trial is skipped that has no grader but rankings, once people have ranked it."""
 PENDING = "a person's rating is pending"

@@ -7,7 +7,7 @@ people said about the same answers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from secrets import token_hex
 
@@ -19,7 +19,7 @@ from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLi
 from evalharness.domain.run import Run
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.trial import Trial
-from evalharness.engine.reviewing.review_decision import reviewed_grade
+from evalharness.engine.reviewing.review_decision import decision, reviewed_grade
 from evalharness.engine.reviewing.review_figures import review_figures
 from evalharness.engine.reviewing.review_items import (
     Candidate,
@@ -168,17 +168,16 @@ def apply_reviews(store: Store, run: Run) -> None:
         ids = {link.item_id for waiting in links.values() for link in waiting}
         said = {item_id: (book.item(item_id), book.reviews(item_id)) for item_id in ids}
     cases = {case.id: case for case in run.suite.cases}
-    needless: list[tuple[str, int]] = []
+    needed: dict[tuple[str, int], bool] = {}
     for (case_id, index), waiting in links.items():
         trial = next((each for each in store.trials(run.id, case_id) if each.index == index), None)
         grades = dict(_grades(said, trial, waiting)) if trial is not None and case_id in cases else {}
         if trial is not None and grades:
             changed = reviewed_trial(trial, run, cases[case_id], grades)
             store.put_reviewed(run.id, changed)
-            if changed.state == "failed" and any(grade.state == "awaiting" for grade in changed.grades):
-                needless.append((case_id, index))
+            needed[case_id, index] = changed.state != "failed"
     store.flush()
-    _close(store, run, needless)
+    _close_or_reopen(store, run, needed)
     with store.reviews.book() as book:
         for link in (link for waiting in links.values() for link in waiting):
             if book.reviews(link.item_id) == said[link.item_id][1]:  # else it is done again
@@ -195,15 +194,23 @@ def _grades(
             yield link.path, reviewed_grade(item.task, reviews)
 
 
-def _close(store: Store, run: Run, trials: list[tuple[str, int]]) -> None:
-    """A trial that failed by what one person had to say needs no others any more."""
-    if not trials:
+def _close_or_reopen(store: Store, run: Run, needed: Mapping[tuple[str, int], bool]) -> None:
+    """A trial that failed by what one person had to say needs no others any more, until that is taken back."""
+    counts = store.reviews.counts(run.id)
+    closing = counts.get(("rate", "open")) and not all(needed.values())
+    reopening = counts.get(("rate", "closed")) and any(needed.values())
+    if not closing and not reopening:
         return
-    reviewed = [each for each in store.reviews.items(run.id) if each.item.role == "rate" and each.item.stage == "open"]
+    reviewed = [each for each in store.reviews.items(run.id) if each.item.role == "rate"]
     with store.reviews.book() as book:
-        for item, _, links in reviewed:
-            if all((link.case_id, link.trial_index) in trials for link in links):
+        for each, _, links in reviewed:
+            wanted = [needed.get((link.case_id, link.trial_index)) for link in links]
+            item = book.item(each.id)
+            if item.stage == "open" and all(is_needed is False for is_needed in wanted):
                 book.set_stage(item.id, "closed", item.wanted)
+            if item.stage == "closed" and any(wanted):
+                found = decision(item.task, book.reviews(item.id))
+                book.set_stage(item.id, found.stage, found.wanted)
 
 
 # Figures

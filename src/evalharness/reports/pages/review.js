@@ -150,7 +150,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const begin = () => {
     page += 1;
     changes = kept = 0;
-    if (matchMedia("(max-width: 719px)").matches) for (const fold of $$(".asked-for, .rubric")) fold.open = false;
+    if (matchMedia("(max-width: 719px)").matches) for (const fold of $$(".asked-for, .rubric, .shown .fold")) fold.open = false;
     ends();
     const first = scales().find(open);
     if (first) goTo(first); else if ($("#rate")) $("#submit").focus({ preventScroll: true }); else $("main")?.focus({ preventScroll: true });

@@ -74,7 +74,9 @@ class ReviewPage:
     number: int
     total: int
     time_left: str
-    has_done_some: bool
+    time_limit: str
+    last: str
+    """The item that “Undo last” gives back; empty where nothing can be taken back."""
     note: str = ""
     """What became of the last review, where that is unusual."""
     problem: str = ""
@@ -98,7 +100,8 @@ def page_of(item: SeenItem, progress: OwnProgress = ALONE, note: str = "", probl
         number=progress.done + 1,
         total=progress.done + max(1, progress.left),
         time_left=time_left(progress),
-        has_done_some=progress.done > 0,
+        time_limit=_limit(item.time_limit_minutes),
+        last=progress.last,
         note=note,
         problem=problem,
     )
@@ -110,6 +113,11 @@ def time_left(progress: OwnProgress) -> str:
         return ""
     minutes = max(1, round(progress.left_s / 60))
     return f"about {count(minutes, 'minute')} left"
+
+
+def _limit(minutes: float | None) -> str:
+    """`10 minutes`, `1.5 minutes`."""
+    return "" if minutes is None else f"{minutes:g} minute{'' if minutes == 1 else 's'}"
 
 
 def _draft(kept: str) -> Mapping[str, Any]:
