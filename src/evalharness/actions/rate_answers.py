@@ -101,9 +101,7 @@ async def skip_item(context: Context, reviewer: str, item_id: str, reason: str, 
         queue.skip(reviewer_named(queue.book, reviewer), item_id, reason)
 
 
-async def undo_review(
-    context: Context, reviewer: str, item_id: str | None = None, *, source: str = "api"
-) -> SeenItem:
+async def undo_review(context: Context, reviewer: str, item_id: str | None = None, *, source: str = "api") -> SeenItem:
     """Take back this person's last review or skip, or that of one item: it is theirs again, with what they typed.
 
     Whoever names the item can ask again where no answer came, and nothing else is taken back.

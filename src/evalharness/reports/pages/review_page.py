@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.review_queue import LeasedItem, OwnProgress
 from evalharness.domain.seen_item import SeenAnswer, SeenItem
+from evalharness.domain.transcript import Transcript
+from evalharness.reports.conversation import conversation
 from evalharness.reports.pages.case_panel import readable
 
 RATING, PLACE, TIED = "rating", "place", "tied"
@@ -130,14 +131,10 @@ def _draft(kept: str) -> Mapping[str, Any]:
 
 
 def _answer(answer: SeenAnswer) -> ShownAnswer:
-    return ShownAnswer(answer.letter, readable(answer.output), [_turn(message) for message in answer.messages])
-
-
-def _turn(message: Mapping[str, Any]) -> tuple[str, str]:
-    said, called = message.get("content"), message.get("tool_calls")
-    parts = [as_text(said)] if said is not None else []
-    parts += [json.dumps(called, ensure_ascii=False, indent=1)] if called else []
-    return f"{message.get('role', '')} {message.get('name', '')}".strip(), "\n".join(parts)
+    turns = conversation(Transcript(messages=answer.messages))
+    return ShownAnswer(
+        answer.letter, readable(answer.output), [(each.who, each.call_head or each.text) for each in turns]
+    )
 
 
 def _questions(item: SeenItem, rating: Any) -> Iterator[Question]:

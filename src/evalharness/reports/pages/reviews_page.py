@@ -23,7 +23,7 @@ class RunLine:
     name: str
     about: str
     state: str
-    """passed where everything is decided, failed where people disagree, else awaiting."""
+    """passed where everything is decided, else awaiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class Dispute:
     case_id: str
+    trial: int
     page: ReviewPage
     said: Sequence[Said]
 
@@ -64,7 +65,7 @@ class ReviewsPage:
 
 
 def run_line(run: str, name: str, figures: RunReviews) -> RunLine:
-    state = "failed" if figures.disputed else "awaiting" if figures.pending else "passed"
+    state = "awaiting" if figures.disputed or figures.pending else "passed"
     return RunLine(run, name, next(progress_lines(figures)), state)
 
 
@@ -102,8 +103,8 @@ def _measured(found: Agreement, name: str) -> str:
 
 
 def _dispute(each: ReviewedItem, seen: SeenItem) -> Dispute:
-    case_id = each.links[0].case_id if each.links else ""
-    return Dispute(case_id, page_of(seen), [*_said(each.reviews, seen)])
+    place = each.links[0]
+    return Dispute(place.case_id, place.trial_index + 1, page_of(seen), [*_said(each.reviews, seen)])
 
 
 def _said(reviews: Sequence[Review], seen: SeenItem) -> Iterator[Said]:
