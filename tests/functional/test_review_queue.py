@@ -402,6 +402,8 @@ def test_rankings_are_no_verdict_and_end_in_the_report(harness: Harness, tmp_pat
 
 def test_a_ranking_beside_other_graders_leaves_their_verdict(harness: Harness, tmp_path: Path) -> None:
     graders = ({"contains": "question"}, human(rating_scale=RANKING))
+    alone = run_of(harness, suite(case(1, *graders), name="alone"), tmp_path)
+    assert [note.code for note in (alone.report.notes if alone.report else ())] == ["reviews.nothing_to_rank"]
     run = run_of(harness, suite(case(1, *graders), trials=2), tmp_path)
     assert (run.finished_at is not None, run.report and run.report.verdict) == (True, "PASSED")
     assert rate_all(harness, "ann", ["A", "B"]) == 1

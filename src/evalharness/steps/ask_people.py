@@ -63,8 +63,16 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
         if len(batch) >= AT_ONCE:
             _add(store, batch)
             batch = []
+    lonely: dict[str, list[ReviewTask]] = defaultdict(list)
     for case_id, wanted in rankings.items():
-        batch += _ranking_items(store, run, case_id, wanted)
+        ranked = list(_ranking_items(store, run, case_id, wanted))
+        batch += ranked
+        if not ranked and all(_is_done(store, each, case_id) for each in store.matrix(run.matrix_id)):
+            lonely[wanted[0][0].grader].append(wanted[0][0].task)
+    for grader, tasks in lonely.items():
+        least = max(task.scale.min_items for task in tasks)
+        about = {"grader": grader, "cases": len(tasks), "least": least}
+        notes[f"ranking {grader}"] = finding("reviews.nothing_to_rank", "warning", **about)
     for grader, task in golden.values():
         try:
             batch += _gold_items(run, grader, task)
