@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalharness.domain.case import as_text
-from evalharness.domain.review import Review, ReviewedItem
+from evalharness.domain.review import Review, ReviewedItem, standing
 from evalharness.domain.review_queue import ReviewOverview
 from evalharness.domain.run_reviews import AGREEMENT_FIGURES, Agreement, ReviewerProgress, RunReviews
 from evalharness.domain.seen_item import SeenItem
 from evalharness.reports.pages.review_page import ReviewPage, page_of
-from evalharness.reports.terminal.review_screen import progress_lines
+from evalharness.reports.terminal.review_screen import progress_lines, rating_text
 
 LAYOUTS = ("jsonl", "csv", "label-studio", "argilla")
 MOST_DISPUTES = 20
@@ -108,13 +107,5 @@ def _dispute(each: ReviewedItem, seen: SeenItem) -> Dispute:
 
 
 def _said(reviews: Sequence[Review], seen: SeenItem) -> Iterator[Said]:
-    labels = {choice.value: choice.label for choice in seen.choices}
-    for review in (review for review in reviews if review.kind == "rated"):
-        rating = review.rating
-        if isinstance(rating, bool):
-            shown = labels.get(rating, as_text(rating))
-        elif isinstance(rating, dict):
-            shown = ", ".join(f"{name} {value}" for name, value in rating.items())
-        else:
-            shown = as_text(rating)
-        yield Said(review.reviewer, shown, review.comment)
+    for review, rating in standing(tuple(reviews)).values():
+        yield Said(review.reviewer, rating_text(seen, rating), review.comment)

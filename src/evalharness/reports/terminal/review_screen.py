@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
@@ -74,6 +74,15 @@ def scale_texts(item: SeenItem) -> Iterator[tuple[str, str, str]]:
 
 def _number(labelled: tuple[str, str]) -> int:
     return int(labelled[0])
+
+
+def rating_text(item: SeenItem, rating: Json) -> str:
+    """`Pass`, `accurate 4, complete 5`, `B A=C`."""
+    if isinstance(rating, Mapping):
+        return ", ".join(f"{name} {value}" for name, value in rating.items())
+    if isinstance(rating, list | tuple):
+        return " ".join("=".join(map(str, tier)) if isinstance(tier, list | tuple) else str(tier) for tier in rating)
+    return next((choice.label for choice in item.choices if choice.value is rating), as_text(rating))
 
 
 def progress_lines(reviews: RunReviews) -> Iterator[str]:
