@@ -305,11 +305,13 @@ def test_people_inside_other_graders(harness: Harness, tmp_path: Path) -> None:
 def test_gold_tells_about_reviewers_and_nothing_else(harness: Harness, tmp_path: Path) -> None:
     gold = [f'{{"input": "gold {n}", "output": "g", "rating": {str(n % 2 == 0).lower()}}}' for n in range(5)]
     (tmp_path / "gold.jsonl").write_text("\n".join(gold))
-    run = run_of(harness, suite(*[case(n, human(gold="gold.jsonl")) for n in range(11)]), tmp_path)
+    rubric = "{task_description}, not only {input_summary}"
+    run = run_of(harness, suite(*[case(n, human(gold="gold.jsonl", rubric=rubric)) for n in range(11)]), tmp_path)
     seen: list[SeenItem] = []
     assert rate_all(harness, "ann", lambda item: seen.append(item) or True) >= 11
     asked = [item for item in seen if "gold" in str(item.question)]
-    assert len(asked) <= 2
+    assert 1 <= len(asked) <= 2
+    assert {item.rubric for item in seen} == {f"this task, not only {item.question}" for item in seen}
     assert {tuple(item.model_dump(exclude_defaults=True)) for item in seen} == {
         tuple(asked[0].model_dump(exclude_defaults=True)) if asked else tuple(seen[0].model_dump(exclude_defaults=True))
     }

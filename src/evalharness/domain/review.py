@@ -48,10 +48,12 @@ class ReviewTask(Record):
     mask: tuple[Pattern, ...] = ()
     gold: str = ""
     """A file of answers with known ratings, relative to the suite."""
+    gold_rubric: str = ""
+    """The rubric for these answers, with what a case fills still open."""
 
     def identity(self) -> Json:
         """Equal for two tasks that ask for the same; where the rating is typed makes no difference."""
-        return self.model_dump(mode="json", exclude={"interface", "gold"})
+        return self.model_dump(mode="json", exclude={"interface", "gold", "gold_rubric"})
 
 
 class ShownAnswer(Record):

@@ -15,7 +15,7 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import Grade
-from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLink, ReviewTask
+from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLink, ReviewTask, ShownAnswer
 from evalharness.domain.run import Run
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.trial import Trial
@@ -28,10 +28,12 @@ from evalharness.engine.reviewing.review_items import (
     items_of,
     outstanding,
     ranking_items,
+    shown_answer,
 )
 from evalharness.engine.reviewing.reviewed_trial import Place, reviewed_trial
 from evalharness.errors import UnknownName, UsageError
 from evalharness.graders.gold_answers import read_gold
+from evalharness.graders.human import filled_by_case
 
 ITEM_ID_BYTES = 8
 NEWEST_RUNS = 20
@@ -49,7 +51,7 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
     root_id = root_of(run, store)
     notes: dict[str, Finding] = {}
     batch: list[tuple[ReviewItem, list[ReviewLink]]] = []
-    golden: dict[str, tuple[str, ReviewTask]] = {}
+    golden: dict[tuple[str, ...], tuple[str, ReviewTask, bool]] = {}
     rankings: dict[str, list[tuple[Outstanding, Trial]]] = defaultdict(list)
     for trial in store.trials(run.id):
         found = list(outstanding(trial))
@@ -57,7 +59,9 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
             if each.task.scale.type == "ranking":
                 rankings[trial.case_id].append((each, trial))
             elif each.task.gold:
-                golden.setdefault(each.grader, (each.grader, each.task))
+                has_messages = bool(shown_answer(trial, each.task).messages)
+                kind = (each.grader, each.task.gold, each.task.gold_rubric, each.task.scale.model_dump_json())
+                golden.setdefault(kind, (each.grader, each.task, has_messages))
         if found:
             batch += ((item, [link]) for item, link in items_of(run, [trial], root_id, new_id))
         if len(batch) >= AT_ONCE:
@@ -73,9 +77,9 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
         least = max(task.scale.min_items for task in tasks)
         about = {"grader": grader, "cases": len(tasks), "least": least}
         notes[f"ranking {grader}"] = finding("reviews.nothing_to_rank", "warning", **about)
-    for grader, task in golden.values():
+    for grader, task, has_messages in golden.values():
         try:
-            batch += _gold_items(run, grader, task)
+            batch += _gold_items(run, grader, task, has_messages)
         except UsageError as error:
             notes[grader] = finding("reviews.no_gold", "warning", grader=grader, why=error.message)
     _add(store, batch)
@@ -100,10 +104,17 @@ def _add(store: Store, batch: list[tuple[ReviewItem, list[ReviewLink]]]) -> None
                 book.add_item(item, links)
 
 
-def _gold_items(run: Run, grader: str, task: ReviewTask) -> Iterator[tuple[ReviewItem, list[ReviewLink]]]:
-    """Their rubric is that of the first case: who rates them must not see a difference."""
+def _gold_items(
+    run: Run, grader: str, task: ReviewTask, has_messages: bool
+) -> Iterator[tuple[ReviewItem, list[ReviewLink]]]:
+    """With messages if the answers of the run have some: who rates them must not see a difference."""
     for gold in read_gold(Path(run.root), task.gold, task.scale):
-        item = gold_item(run, grader, task, gold.input, gold.output, gold.rating, new_id)
+        said = (("user", gold.input), ("assistant", gold.output)) if has_messages else ()
+        messages = tuple({"role": role, "content": content} for role, content in said)
+        answer = ShownAnswer(output=gold.output, messages=messages)
+        rubric = filled_by_case(task.gold_rubric, gold.description, gold.input, gold.expected)
+        own_task = task.model_copy(update={"rubric": rubric})
+        item = gold_item(run, grader, own_task, gold.input, answer, gold.rating, new_id)
         yield item, [ReviewLink(item.id, run.id, "", 0, is_applied=True)]
 
 

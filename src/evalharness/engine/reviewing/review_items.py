@@ -99,11 +99,10 @@ def _is_ranked_by(trial: Trial, found: Outstanding) -> bool:
 
 
 def gold_item(
-    run: Run, grader: str, task: ReviewTask, question: Json, output: Json, rating: Json, new_id: NewId
+    run: Run, grader: str, task: ReviewTask, question: Json, answer: ShownAnswer, rating: Json, new_id: NewId
 ) -> ReviewItem:
     """An item like the others, with a known rating; everybody may be asked."""
-    key = digest(["gold", run.id, grader, task.identity(), question, output])
-    answer = ShownAnswer(output=output)
+    key = digest(["gold", run.id, grader, task.identity(), question, answer.output])
     return ReviewItem(id=new_id(), key=key, grader=grader, task=task, question=question, answers=(answer,), gold=rating)
 
 
