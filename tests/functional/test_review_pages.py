@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browsing import Watched, browsing
 from driving import succeed
@@ -284,20 +284,22 @@ def test_the_owner_agrees_or_disagrees_with_a_grade_on_the_page_of_its_trial(bro
         assert watched.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_pages_can_be_used_by_everybody(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+def barriers(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [each["id"] for each in found if each["impact"] in ("serious", "critical")]
+
+
+def test_the_pages_can_be_used_by_everybody(browser: Browser, tmp_path: Path) -> None:
     run_id = project(tmp_path, human(rating_scale=LIKERT, **THIRD))
     with serving(tmp_path) as served:
         [token] = invite(served, "ann")
-        with rating(browser, served, token, width=width, color_scheme=scheme) as watched:
-            for place in ("", "/help", "/pause"):
-                watched.page.goto(f"{served.url}/review{place}")
-                found = Axe().run(watched.page).response["violations"]
-                assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
-        with browsing(browser, width=width, color_scheme=scheme) as watched:
-            watched.page.goto(f"{served.url}/?token={served.token}")
-            for place in ("/reviews", f"/runs/{run_id}/reviews", f"/runs/{run_id}/cases/secret-case-1"):
-                watched.page.goto(f"{served.url}{place}")
-                found = Axe().run(watched.page).response["violations"]
-                assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+        for width, scheme in product((1280, 390), ("light", "dark")):
+            with rating(browser, served, token, width=width, color_scheme=scheme) as watched:
+                for place in ("", "/help", "/pause"):
+                    watched.page.goto(f"{served.url}/review{place}")
+                    assert barriers(watched.page) == [], (place, width, scheme)
+            with browsing(browser, width=width, color_scheme=scheme) as watched:
+                watched.page.goto(f"{served.url}/?token={served.token}")
+                for place in ("/reviews", f"/runs/{run_id}/reviews", f"/runs/{run_id}/cases/secret-case-1"):
+                    watched.page.goto(f"{served.url}{place}")
+                    assert barriers(watched.page) == [], (place, width, scheme)
