@@ -55,13 +55,12 @@ class ReviewQueue:
 
     # Giving items out
 
-    def lease(self, reviewer: Reviewer, run_id: str | None = None) -> ReviewItem | None:
-        """The next item for this person; None if there is none for them now.
+    def lease(self, reviewer: Reviewer, open_items: Sequence[OpenItem]) -> ReviewItem | None:
+        """The next of these items for this person; None if there is none for them now.
 
         What they have begun comes first, with its draft, unless its place has been given to somebody else since.
         """
         taken = {each.item_id: each for each in self.book.assignments(reviewer=reviewer.name)}
-        open_items = self.book.open_items(reviewer.name, run_id)
         leased = self._leased_by_others(reviewer)
         free = [each for each in open_items if each.is_gold or each.counted + leased.get(each.id, 0) < each.wanted]
         begun = [each for each in free if each.id in taken and taken[each.id].doing == "leased"]
@@ -73,10 +72,9 @@ class ReviewQueue:
         self._hold(item, reviewer, taken.get(item.id))
         return item
 
-    def progress(self, reviewer: Reviewer, run_id: str | None = None) -> OwnProgress:
+    def progress(self, reviewer: Reviewer, open_items: Sequence[OpenItem]) -> OwnProgress:
         """The gold ones that are still to come are counted from the beginning, so that no number changes with one."""
         taken = {each.item_id: each for each in self.book.assignments(reviewer=reviewer.name)}
-        open_items = self.book.open_items(reviewer.name, run_id)
         left = len(self._mixed(reviewer, open_items, [each.is_gold for each in open_items], taken))
         done = sum(each.doing in REVIEWED for each in taken.values())
         said = self.book.reviewed_by(reviewer.name)
