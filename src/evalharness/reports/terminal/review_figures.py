@@ -48,8 +48,13 @@ def _agreement(agreement: Agreement, *, verbose: bool) -> Iterator[Line]:
 
 def _figure(found: Measurement) -> str:
     """A plain number, since it may be below 0, with its interval."""
-    ends = "" if found.low is None or found.high is None else f" ({found.low:.2f}–{found.high:.2f})"
-    return f"{found.value:.2f}{ends}"
+    ends = "" if found.low is None or found.high is None else f" ({_plain(found.low)} to {_plain(found.high)})"
+    return f"{_plain(found.value)}{ends}"
+
+
+def _plain(number: float) -> str:
+    """With two decimals, and nothing below 0 that is shown as 0."""
+    return f"{round(number, 2) + 0.0:.2f}"
 
 
 def _ranking(ranking: Ranking) -> Iterator[Line]:
