@@ -73,7 +73,8 @@ class FileRecording:
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
         if case_id not in self.by_case:
-            self.by_case[case_id] = _read_case(self.folder / f"{file_name_of(case_id)}.json")
+            path = self.folder / f"{file_name_of(case_id)}.json"
+            self.by_case[case_id] = read_case_file(path)[1] if path.is_file() else {}
         return self.by_case[case_id].get(index, ())
 
 
@@ -168,14 +169,12 @@ def _is_reference(value: Json) -> bool:
     return isinstance(value, dict) and value.keys() == {PART}
 
 
-def _read_case(path: Path) -> dict[int, list[Exchange]]:
-    """By trial; empty for a case that was not recorded."""
-    if not path.is_file():
-        return {}
+def read_case_file(path: Path) -> tuple[str, dict[int, list[Exchange]]]:
+    """The case, and what was recorded of it by trial."""
     document = _json(path)
     try:
         parts: Mapping[str, Json] = document["parts"]
-        return {
+        return str(document["case"]), {
             int(trial["trial"]): [Exchange.model_validate(_whole(each, parts)) for each in trial["exchanges"]]
             for trial in document["trials"]
         }
