@@ -34,12 +34,14 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_exported_files_replay_in_another_store(tmp_path: Path, layout: str) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
-    write(here, suite_yaml=CHAT)
+    long, odd = "x" * (120 if layout == "nodes" else 300), "{id: recording, input: hi, expected: {contains: hi}}"
+    more = f"  - {odd}\n  - {{id: {long}, input: hi, expected: {{contains: hi}}}}\n"
+    write(here, suite_yaml=CHAT + more)
     with model_server() as server:
         recorded = drive(here, "run", "suite.yaml", "--mode", "record", "--json", env=server.environment)
     exported = drive(here, "export", "latest", "--recordings", str(there / "kept"), "--layout", layout)
     assert exported.code == 0, exported.both
-    write(there, suite_yaml=CHAT)
+    write(there, suite_yaml=CHAT + more)
     replayed = drive(there, "run", "suite.yaml", "--mode", "replay", "--recordings", "kept", "--json")
     assert replayed.code == 0, replayed.both
     assert same_report(replayed.report) == same_report(recorded.report)
@@ -127,16 +129,22 @@ def test_a_workflow_dataset_is_replayed_from_the_store_and_from_files_with_its_i
     exported = drive(tmp_path, "export", recorded.run_name, "--recordings", "kept", "--layout", "nodes")
     assert exported.code == 0, exported.both
     variant = recorded.report["metadata"]["variant"]
-    ids = [*RecordingStore(tmp_path / "kept").ids()]
-    assert [each.rsplit("__", 2)[1:] for each in ids] == [["target", "inv0"]], (ids, variant)
+    store = RecordingStore(tmp_path / "kept")
+    ids = [*store.ids()]
+    assert [each.rsplit("__", 2)[1:] for each in ids] == [["coder", "inv0"], ["target", "inv0"]], (ids, variant)
     events = drive(tmp_path, "show", recorded.run_name, "say", "--json").json["trials"][0]["trial"]["attempts"][0]
     kinds = [event["type"] for event in events["transcript"]["events"]]
     assert kinds == ["recording:linked", "node:start", "agent:complete", "node:complete"]
     link = events["transcript"]["events"][0]
     assert (link["recordingId"], link["mode"]) == (f"eval__flow.v1__say__{variant}__coder__inv0", "record")
+    linked = store.load(link["recordingId"])
+    assert linked is not None and linked.output == {"text": "HELLO"} and linked.events[0].event["durationMs"] == 20
     from_files = drive(tmp_path, *run, "--mode", "replay", "--recordings", "kept", "--store", "other.db")
     assert same_report(from_files.report) == same_report(recorded.report), from_files.both
     assert (tmp_path / "ran").read_text() == "x"
+    write(tmp_path, flow_py=FLOW.replace("upper", "lower"))
+    missed = drive(tmp_path, *run, "--mode", "replay", "--recordings", "kept")
+    assert missed.code == 3, "changed code is a miss, though there are recordings of its nodes"
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -86,7 +86,8 @@ def test_a_changed_prompt_is_a_miss_and_nothing_is_sent(tmp_path: Path) -> None:
     assert missed.code == 3
     said = " ".join(missed.out.split())
     assert "replay miss: call 1 of trial 1 of case again (target: chat)" in said, missed.both
-    assert 'at messages[0].content: recorded "Be brief.", now "Be very brief."' in said
+    assert "the nearest recorded one is call 1 (target); the first difference is at messages[0].content: " in said
+    assert 'recorded "Be brief.", now "Be very brief."' in said
     assert "--mode record" in said
 
 
@@ -125,11 +126,12 @@ def test_a_function_is_not_executed_and_changed_code_is_a_miss(tmp_path: Path) -
     replayed = replay(tmp_path)
     assert (tmp_path / "ran").read_text() == "x"
     assert same_report(replayed.report) == same_report(recorded.report)
-    shown = drive(tmp_path, "run", "suite.yaml", "--mode", "replay")
+    shown = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "latest")
+    assert shown.code == 0, "what a replay replayed is replayed again"
     assert "answers replayed, target not executed" in " ".join(shown.out.split())
     write(tmp_path, agent_py=agent.replace("upper", "lower"))
     missed = replay(tmp_path)
-    assert missed.code == 3 and "at target: recorded" in missed.report["why"]["text"]
+    assert missed.code == 3 and "the target has changed since" in missed.report["why"]["text"]
 
 
 def test_a_replay_is_no_new_evidence(tmp_path: Path) -> None:
