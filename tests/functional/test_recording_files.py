@@ -64,6 +64,20 @@ def test_a_long_message_is_stored_once_per_case(tmp_path: Path) -> None:
     assert turns.read_text().count("a long message " * 20) < 12, "not once per call, with the replies that quote it"
 
 
+def test_a_long_conversation_of_short_messages_is_not_stored_once_per_turn(tmp_path: Path) -> None:
+    turns = ", ".join(f"{{role: user, content: turn {number}}}" for number in range(100))
+    case = f"{{id: a, input: {{messages: [{turns}]}}, graders: [{{contains: reply to turn 99}}]}}"
+    write(tmp_path, suite_yaml=f"name: talk\ntarget: {{chat: {{model: openai/served}}}}\ntest_cases: [{case}]")
+    with model_server() as server:
+        recorded = drive(tmp_path, "run", "suite.yaml", "--mode", "record", "--json", env=server.environment)
+        sent = sum(json.dumps(each).count('turn 1"') for each in server.requests)
+    drive(tmp_path, "export", "latest", "--recordings", "kept")
+    [file] = (tmp_path / "kept").rglob("a.json")
+    assert file.read_text().count('turn 1"') < sent / 10
+    replayed = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "kept", "--json")
+    assert same_report(replayed.report) == same_report(recorded.report)
+
+
 def test_planted_secrets_are_neither_stored_nor_exported(tmp_path: Path) -> None:
     suite = CHAT.replace("input: hello", f"input: hello {SECRET}").replace("two", f"two {SECRET}")
     write(tmp_path, suite_yaml=suite)

@@ -34,11 +34,10 @@ from evalharness.domain.invalid_values import explain
 from evalharness.errors import UsageError
 from evalharness.exchanges.foreign import NodeRun, nodes_of_answer
 from evalharness.exchanges.links import node_of_trial
+from evalharness.values.divided import divided, whole
 from evalharness.values.json_value import Json
 
 ABOUT = "recording.json"
-PART = "$part"
-SHORTEST_PART = 120
 LONGEST_NAME = 200
 NODES = "nodes"
 Trials = Iterable[tuple[str, int, Sequence[Exchange]]]
@@ -163,29 +162,13 @@ def _write(path: Path, document: Json, redact: Callable[[Json], Json]) -> Path:
 
 
 def _written(exchange: Exchange, parts: dict[str, Json]) -> dict[str, Json]:
+    def keep(value: Json) -> str:
+        name = hashlib.sha256(to_json(value)).hexdigest()[:16]
+        parts[name] = value
+        return name
+
     document: dict[str, Json] = exchange.model_dump(mode="json", exclude_defaults=True)
-    request = document.get("request")
-    if isinstance(request, dict):
-        document["request"] = {
-            key: [_part(item, parts) for item in value] if isinstance(value, list) else _part(value, parts)
-            for key, value in request.items()
-        }
-    return document
-
-
-def _part(value: Json, parts: dict[str, Json]) -> Json:
-    if not isinstance(value, dict | list):
-        return value
-    text = to_json(value)
-    if len(text) < SHORTEST_PART and not _is_reference(value):
-        return value
-    name = hashlib.sha256(text).hexdigest()[:16]
-    parts[name] = value
-    return {PART: name}
-
-
-def _is_reference(value: Json) -> bool:
-    return isinstance(value, dict) and value.keys() == {PART}
+    return {**document, "request": divided(exchange.request, keep)} if "request" in document else document
 
 
 def read_case_file(path: Path) -> tuple[str, dict[int, list[Exchange]]]:
@@ -194,28 +177,16 @@ def read_case_file(path: Path) -> tuple[str, dict[int, list[Exchange]]]:
     try:
         parts: Mapping[str, Json] = document["parts"]
         return str(document["case"]), {
-            int(trial["trial"]): [Exchange.model_validate(_whole(each, parts)) for each in trial["exchanges"]]
+            int(trial["trial"]): [
+                Exchange.model_validate({**each, "request": whole(each.get("request"), parts)})
+                for each in trial["exchanges"]
+            ]
             for trial in document["trials"]
         }
     except ValidationError as error:
         raise UsageError(f"{path}: {explain(error)}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a recording: {error}") from None
-
-
-def _whole(written: dict[str, Any], parts: Mapping[str, Json]) -> dict[str, Any]:
-    request = written.get("request")
-    if not isinstance(request, dict):
-        return written
-
-    def whole(value: Any) -> Json:
-        return parts[value[PART]] if _is_reference(value) else value
-
-    filled = {
-        key: [whole(item) for item in value] if isinstance(value, list) else whole(value)
-        for key, value in request.items()
-    }
-    return {**written, "request": filled}
 
 
 def _json(path: Path) -> dict[str, Any]:
