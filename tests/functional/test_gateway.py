@@ -223,7 +223,9 @@ def test_models_paths_and_keys_that_are_not_allowed_never_leave(tmp_path: Path) 
     suite = SUITE.replace("gateway: true", "gateway: {models: {fast: openai/served}}").replace("reply to", "'200'")
     write(tmp_path, suite_yaml=suite.replace("COMMAND", f"{sys.executable} agent.py"), agent_py=agent)
     with model_server() as server:
-        done = drive(tmp_path, "run", "suite.yaml", "--json", env=server.environment)
+        words = ("run", "suite.yaml", "--json", "-o", "report.html")
+        done = drive(tmp_path, *words, env=server.environment)
+    assert "<dt>not pinned</dt><dd>model openai/served" in (tmp_path / "report.html").read_text()
     kept = transcript(tmp_path, done.run_name)
     fine, other, files, models, wrong, background, unlisted, large = json.loads(kept["output"])
     assert fine == 200 and [each["model"] for each in server.requests] == ["served"]

@@ -137,6 +137,9 @@ class LocalGateway(Gateway):
         self._sessions[key] = session
         return session
 
+    def unpinned(self) -> tuple[str, ...]:
+        return tuple(f"model {name}" for name in self._options.models.values()) or ("models behind the gateway",)
+
     async def close(self) -> None:
         runner, self._runner = self._runner, None
         if runner is not None:
