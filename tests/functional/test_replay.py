@@ -48,12 +48,15 @@ def test_a_real_model_and_judge_are_replayed_after_they_are_gone(tmp_path: Path)
     with serving_smollm2(tmp_path) as address:
         env = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "sk-none-0123456789abcdef"}
         recorded = drive(tmp_path, "run", "suite.yaml", "--mode", "record", "--json", env=env, timeout_s=600)
-    assert recorded.code in (0, 1), recorded.both
+    assert recorded.code in (0, 1, 3), recorded.both  # so small a model does not always find a valid verdict
     replayed = replay(tmp_path)
     assert replayed.code == recorded.code, replayed.both
     assert same_report(replayed.report) == same_report(recorded.report)
-    asked = replayed.report["metadata"]["taped"]["exchanges"]
-    assert 2 <= asked <= 4, "one of the target, one of the judge, who may be asked for a valid reply twice more"
+    taped = replayed.report["metadata"]["taped"]
+    assert taped["missed"] == taped["unasked"] == 0
+    assert 2 <= taped["exchanges"] <= 4, (
+        "one of the target, one of the judge, who may be asked for a valid reply twice more"
+    )
 
 
 def test_equal_requests_get_their_replies_in_recorded_order_without_key_and_server(tmp_path: Path) -> None:
