@@ -101,6 +101,11 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.capture_another": lambda trial: (
             f"capture it from a run in which it passed{f', or name a trial: --trial {trial}' if trial else ''}"
         ),
+        "hint.capture_as": lambda names: f"capture it {' or '.join(f'--as {name}' for name in names)}",
+        "hint.capture_input": "say it with --input TEXT",
+        "hint.capture_no_input": "leave --input out",
+        "hint.capture_one_input": "--input is for a transcript of one",
+        "hint.capture_names": "leave --any-arguments out",
         "hint.price_file": "name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
         "hint.set_baseline": (
             "set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V"
