@@ -291,6 +291,7 @@ Code: TypeAlias = Literal[
     "choice.more_trials",
     "choice.other_metric",
     "choice.preset",
+    "choice.critical_cases",
     "choice.no_gate",
     "choice.preset_lower",
 ]
@@ -316,6 +317,7 @@ HintCode: TypeAlias = Literal[
     "hint.other_value",
     "hint.other_judge",
     "hint.leave_metric_out",
+    "hint.more_repeats",
     "hint.more_trials",
     "hint.compare_stored",
     "hint.new_baseline",
@@ -350,6 +352,7 @@ HintCode: TypeAlias = Literal[
     "hint.sequential_weights",
     "hint.sequential_pairs",
     "hint.name_target",
+    "hint.name_target_in_suite",
     "hint.key_as_variable",
     "hint.choose_target",
     "hint.finished_run",

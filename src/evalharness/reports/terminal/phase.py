@@ -30,9 +30,8 @@ class PhaseScreen:
             counted = f"{count(changes.files, 'file')}, +{changes.added:,} −{changes.removed:,}"
             screen.line("changes", f"{counted} since {changes.since}", width=WIDTH)
         if result.tests is not None:
-            passed = sum(each.passed for each in result.tests.suites)
             failed = f", {result.tests.failed:,} failed" if result.tests.failed else ""
-            screen.line("tests", f"{passed:,} of {result.tests.total:,} passed{failed}", width=WIDTH)
+            screen.line("tests", f"{result.tests.passed:,} of {result.tests.total:,} passed{failed}", width=WIDTH)
         for each in result.steps:
             self._step(each, is_waived=each in result.not_blocking)
         screen.say()
