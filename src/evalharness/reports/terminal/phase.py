@@ -42,9 +42,9 @@ class PhaseScreen:
     def verdict(self, result: PhaseResult) -> None:
         begin = f"{result.verdict}   "
         evals = sum(bool(each.runs) for each in result.steps)
-        told = f"phase {result.phase_id}   {count(evals, 'eval') if evals else 'no eval'} run"
+        about = f"phase {result.phase_id}   {count(evals, 'eval') if evals else 'no eval'} run"
         why = say(result.why)
-        self._screen.entry([(begin, f"bold {COLOURS[result.verdict]}")], f"{told}   {why}" if why else told)
+        self._screen.entry([(begin, f"bold {COLOURS[result.verdict]}")], f"{about}   {why}" if why else about)
 
     def _step(self, each: StepResult, *, is_waived: bool) -> None:
         verdict = each.verdict if each.runs else None
