@@ -255,7 +255,8 @@ def test_without_test_results_the_evals_are_not_run(project: Path) -> None:
     assert done.code == 1
     assert "the evals wait for the tests to pass, and no test results were given" in done.out
     assert "--tests junit.xml" in section(report_of(project, "feature-x"), "Recommendations")
-    assert done.out.splitlines()[-1] == "rerun    eval-harness phase eval-trigger.yaml --tests junit.xml"
+    rerun = "rerun    eval-harness phase eval-trigger.yaml --target agent.py:right --tests junit.xml"
+    assert done.out.splitlines()[-1] == rerun
 
 
 @pytest.mark.parametrize("content", ["<testsuites/>", SKIPPED])
