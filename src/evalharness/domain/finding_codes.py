@@ -295,6 +295,7 @@ Code: TypeAlias = Literal[
     "choice.more_trials",
     "choice.other_metric",
     "choice.preset",
+    "choice.critical_cases",
     "choice.no_gate",
     "choice.preset_lower",
 ]
@@ -320,6 +321,7 @@ HintCode: TypeAlias = Literal[
     "hint.other_value",
     "hint.other_judge",
     "hint.leave_metric_out",
+    "hint.more_repeats",
     "hint.more_trials",
     "hint.compare_stored",
     "hint.new_baseline",
@@ -359,6 +361,7 @@ HintCode: TypeAlias = Literal[
     "hint.sequential_weights",
     "hint.sequential_pairs",
     "hint.name_target",
+    "hint.name_target_in_suite",
     "hint.key_as_variable",
     "hint.choose_target",
     "hint.finished_run",
