@@ -293,6 +293,8 @@ def _environment(run: ReportedRun) -> Iterator[FigureRow]:
         lock = run.run.lock
         yield FigureRow("seed", str(lock.seed))
         yield FigureRow("target digest", lock.target)
+        if lock.unpinned:
+            yield FigureRow("not pinned", ", ".join(lock.unpinned))
         if lock.variables:
             shown = {name: "(secret)" if value is None else value for name, value in lock.variables.items()}
             yield FigureRow("variables", json.dumps(shown, ensure_ascii=False))

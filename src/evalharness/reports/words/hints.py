@@ -72,6 +72,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "leave {metric} out of the compared metrics (compare, regressions: --metric), or let the target report it"
         ),
         "hint.more_trials": "give --repeat {trials}, or set trials: {trials} in the suite",
+        "hint.more_repeats": "set trials: {trials} in the suite, or give repeat={trials} to the marker or to evals.run",
         "hint.compare_stored": "compare stored runs, or reports written with --json or `report RUN -o FILE.json`",
         "hint.new_baseline": _about_run(
             "set a new baseline from a run of the current suite: eval-harness baseline {run} "
@@ -101,6 +102,11 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.capture_another": lambda trial: (
             f"capture it from a run in which it passed{f', or name a trial: --trial {trial}' if trial else ''}"
         ),
+        "hint.capture_as": lambda names: f"capture it {' or '.join(f'--as {name}' for name in names)}",
+        "hint.capture_input": "say it with --input TEXT",
+        "hint.capture_no_input": "leave --input out",
+        "hint.capture_one_input": "--input is for a transcript of one",
+        "hint.capture_names": "leave --any-arguments out",
         "hint.price_file": "name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
         "hint.set_baseline": (
             "set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V"
@@ -124,6 +130,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.name_target": "add `target:` to the suite or give --target file.py:attr, cmd:COMMAND, a URL or oracle",
         "hint.key_as_variable": "--target 'https://…?key={{{{api_key}}}}' --var api_key=…",
+        "hint.name_target_in_suite": "add `target:` to the suite, or give target=… to the marker or to evals.run",
         "hint.choose_target": lambda targets, number: (
             f"choose one of its `targets:` with --target NAME: {first_names([*map(one_word, targets)], number)}"
         ),
