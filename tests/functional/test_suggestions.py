@@ -122,7 +122,7 @@ def test_a_script_that_is_missing_is_named_with_its_folder_and_what_to_do(tmp_pa
     write(tmp_path, suite_yaml=SUITE.format("cmd:sh agent.sh"))
     done = drive(tmp_path, "run", "suite.yaml")
     assert done.code == 2
-    assert f"no such script 'agent.sh' in {tmp_path}." in done.err
+    assert f"no such script 'agent.sh' in {tmp_path}\n" in done.err
     assert "create it, or write its path relative to the suite's folder" in done.err
 
 
