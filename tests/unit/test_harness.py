@@ -581,6 +581,7 @@ class TestDoor:
             ({"max_concurrency": -1}, UsageError),
             ({"max_cost_usd": -5.0}, UsageError),
             ({"nonsense": 1}, TypeError),
+            ({"concurrency": 1}, TypeError),
         ],
     )
     def test_wrong_options_are_refused_by_every_method(self, options: dict[str, Any], wrong: type[Exception]) -> None:
@@ -590,6 +591,16 @@ class TestDoor:
                 harness.run(suite_of(1), "echo", **options)
             with pytest.raises(wrong, match=next(iter(options))):
                 harness.regrade(run.name, **options)
+
+    def test_a_refusal_says_in_python_too_what_to_do(self) -> None:
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            with pytest.raises(TypeError, match="unknown option 'repeat'. Did you mean 'trials'?"):
+                harness.run(suite_of(1), "echo", repeat=3)
+            with pytest.raises(UsageError, match="3 is not a target: give a function, its name"):
+                harness.run(suite_of(1), 3)
+            with pytest.raises(UsageError) as refused:
+                harness.run(suite_of(1), "ecko")
+        assert any(note.startswith("known: ") for note in refused.value.__notes__), "Python prints it with the message"
 
     def test_what_only_the_command_line_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
