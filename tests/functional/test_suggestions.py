@@ -79,6 +79,8 @@ def test_validate_finds_it_without_running_anything(folder: Path, target: str, m
     done = drive(folder, "validate", "suite.yaml")
     assert done.code == 2
     assert message in done.both
+    write(folder, suite_yaml=SUITE.format(target) + "trails: 3\n")
+    assert message in drive(folder, "validate", "suite.yaml").both, "other problems do not hide it"
 
 
 @pytest.mark.parametrize(
