@@ -594,7 +594,7 @@ class TestDoor:
 
     def test_a_refusal_says_in_python_too_what_to_do(self) -> None:
         with Harness.open(":memory:", settings=Settings()) as harness:
-            with pytest.raises(TypeError, match="unknown option 'repeat'. Did you mean 'trials'?"):
+            with pytest.raises(TypeError, match=r"unknown option 'repeat'\. Did you mean 'trials'\?"):
                 harness.run(suite_of(1), "echo", repeat=3)
             with pytest.raises(UsageError, match="3 is not a target: give a function, its name"):
                 harness.run(suite_of(1), 3)

@@ -60,10 +60,10 @@ def _written_target(file: LoadedFile) -> Iterator[tuple[FieldPath, TargetSpec]]:
     """The target of a suite that other problems keep from being read, so that all are reported at once."""
     if file.format not in ("native", "eval-harness"):
         return
-    data = read_source(file.path).data
-    written = data.get("target") if isinstance(data, Mapping) else None
-    if isinstance(written, str) and written not in (data.get("targets") or ()):
-        with suppress(ValidationError):  # which has been reported
+    with suppress(InvalidFile, ValidationError):  # which have been reported
+        data = read_source(file.path).data
+        written = data.get("target") if isinstance(data, Mapping) else None
+        if isinstance(written, str) and written not in (data.get("targets") or ()):
             yield ("target",), TargetSpec.model_validate(written)
 
 
