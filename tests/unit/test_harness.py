@@ -386,7 +386,7 @@ def test_a_closed_harness_says_that_it_is_closed(place: str, is_new: bool, tmp_p
         lambda: harness.load_run("any"),
     ]
     for use in uses:
-        with pytest.raises(StoreError, match=r"^the store .* is closed$") as refusal:
+        with pytest.raises(StoreError, match=r"^the store .* is closed\n") as refusal:
             use()
         assert "open the Harness again" in refusal.value.hint
     assert file.exists() == (place == "store.db" and not is_new), "nothing is made after that"
@@ -632,7 +632,7 @@ class TestDoor:
             assert not [path for path in tmp_path.rglob("r.*") if "sk-very-secret-123" in path.read_text()]
             (tmp_path / "notes.json").write_text("my notes")
             for path, name, wrong in (
-                ("r.odd", None, r"^\S+r\.odd: no report format has the ending '\.odd'$"),
+                ("r.odd", None, r"^\S+r\.odd: no report format has the ending '\.odd'\n"),
                 ("r.odd", "jsn", "Did you mean 'json'"),
                 ("notes.json", None, "would be lost"),
             ):

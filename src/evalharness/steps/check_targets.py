@@ -63,7 +63,8 @@ def _written_target(file: LoadedFile) -> Iterator[tuple[FieldPath, TargetSpec]]:
     with suppress(InvalidFile, ValidationError):  # which have been reported
         data = read_source(file.path).data
         written = data.get("target") if isinstance(data, Mapping) else None
-        if isinstance(written, str) and written not in (data.get("targets") or ()):
+        names = data.get("targets") if isinstance(data, Mapping) else None
+        if isinstance(written, str) and not (isinstance(names, Mapping) and written in names):
             yield ("target",), TargetSpec.model_validate(written)
 
 
