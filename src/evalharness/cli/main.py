@@ -147,6 +147,8 @@ class LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             close = MEANT_COMMANDS.get(args[0]) or closest(args[0], [*COMMANDS, *ALIASES])
+            if Path(args[0]).is_file():
+                close = f"run {args[0]}"
             guess = f". Did you mean '{close}'?" if close else ""
             raise click.UsageError(f"unknown command '{args[0]}'{guess}", ctx) from error
 

@@ -89,6 +89,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "a report must be JSON, a table JSON or CSV; write a report: eval-harness report RUN -o FILE.json"
         ),
         "hint.import_table": _import_table,
+        "hint.python_target": lambda target: f"to test it: eval-harness run SUITE --target {shlex.quote(target)}",
         "hint.map_input": "add --map input=COLUMN",
         "hint.map_expected": "add --map expected=COLUMN",
         "hint.map_json": "to compare it, use --map expected.json_equals=…",
