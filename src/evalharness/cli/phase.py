@@ -51,14 +51,14 @@ def _markdown_files(_context: click.Context, _option: click.Parameter, paths: tu
     metavar="REV",
     default="",
     heading=OUTPUT,
-    help="Count what was changed since this revision of git.  [default: what is not committed]",
+    help="Count changes since this git revision.  [default: uncommitted changes]",
 )
 @option(
     "--phase-id",
     metavar="ID",
     default="",
     heading=OUTPUT,
-    help="Stands for {phase_id} in report_path.  [default: made from the name of the phase, else of the suite]",
+    help="Value of {phase_id} in report_path.  [default: made from the name of the phase, else of the suite]",
 )
 @option(
     "--target",

@@ -332,6 +332,7 @@ HintCode: TypeAlias = Literal[
     "hint.results_beside",
     "hint.write_report",
     "hint.import_table",
+    "hint.python_target",
     "hint.map_input",
     "hint.map_expected",
     "hint.map_json",
