@@ -52,7 +52,7 @@ def document_problems(written: Mapping[str, Any], targets: Collection[str]) -> l
     found += [_problem(place, NO_FILE) for place in _paths_of_files(written)]
     target = written.get("target")
     if "target" in written and (not isinstance(target, str) or target not in targets):
-        known = ", ".join(sorted(targets)) or "none is registered; its owner registers them when it is started"
+        known = ", ".join(sorted(targets)) or "none is registered; they are registered when the server is started"
         found.append(_problem("target", f"must be a target that this server registered: {known}"))
     return _each_field_once(found)
 
@@ -62,7 +62,7 @@ def suite_problems(suite: Suite, models: Collection[str]) -> list[Problem]:
     found = [_problem(field, "may not be part of a suite that is posted") for field in _set_fields(suite)]
     judge = suite.config.judge_model
     if judge and judge not in models:
-        found.append(_problem("config.judge_model", _unregistered(judge)))
+        found.append(_problem("config.judge_model", _unregistered(judge, models)))
     if suite.gate is not None and suite.gate.regression and _is_path(suite.gate.regression.baseline):
         found.append(_problem("gate.regression.baseline", "must be the name of a baseline, not a file"))
     known = {name.lower() for name in suite.vars}
@@ -101,9 +101,9 @@ def _grader_problems(place: str, spec: GraderSpec, models: Collection[str]) -> I
         options = registry.parse_options("grader", spec)
     except (UsageError, ValidationError):  # reported where the suite is read
         return
-    for name in _models(spec.options):
+    for name in sorted({*options.named_judges, *_models(spec.options)}):
         if name not in models:
-            yield _problem(f"{place}.model", _unregistered(name))
+            yield _problem(f"{place}.model", _unregistered(name, models))
     for part in options.parts:
         yield from _grader_problems(place, part, models)
 
@@ -116,8 +116,11 @@ def _models(options: Json) -> Iterator[str]:
                 yield from (str(name) for name in (value if isinstance(value, list | tuple) else [value]) if name)
 
 
-def _unregistered(model: str) -> str:
-    return f"the judge model '{model}' is not one that this server registered; leave it out to use the server's own"
+def _unregistered(model: str, models: Collection[str]) -> str:
+    known = f" ({', '.join(sorted(models))})" if models else ""
+    return (
+        f"the model '{model}' is not one that this server registered{known}; leave it out to use the server's own judge"
+    )
 
 
 def _variable_problems(place: str, written: Json, known: Collection[str]) -> Iterator[Problem]:

@@ -284,7 +284,7 @@ NUMBERS = {
     "cases": (
         *("run.cases_in_error", "run.cases_failed", "run.cases_ungraded", "measure.not_estimable", "gate.basis"),
         *("comparison.worst_possible", "comparison.by_name_alone", "settle.more_cases", "settle.more_clusters"),
-        *("plan.fewer_cases", "rates.cases"),
+        *("plan.fewer_cases", "rates.cases", "reviews.nothing_to_rank"),
     ),
     "passes": ("rates.cases",),
     "clusters": ("comparison.worst_possible", "settle.more_clusters"),
@@ -312,7 +312,7 @@ def sample(code: str, name: str) -> Any:
     [
         (Hint("hint.which_run", suite="my suite"), "eval-harness regressions 'my suite' --run RUN"),
         (Hint("hint.resume", run="my run"), "eval-harness resume 'my run'"),
-        (Hint("hint.new_baseline", run="my run"), "eval-harness baseline 'my run'"),
+        (Hint("hint.new_baseline", run="my run"), "eval-harness baseline set 'my run'"),
         (Hint("hint.verify_file", path="my report.json"), "eval-harness verify 'my report.json'"),
         (Hint("hint.remove_baseline", name="a b", suite="my suite"), "baseline rm 'a b' --suite 'my suite'"),
         (Hint("hint.which_case", cases=["a b", "c"]), "one of: 'a b', c"),

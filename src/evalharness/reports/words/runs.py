@@ -183,6 +183,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "score.zero": _without_score("scored 0"),
         "grades.capped": _grades_capped,
         "reviews.no_gold": "the gold answers of {grader} were left out: {why}",
+        "reviews.nothing_to_rank": lambda grader, cases, least: (
+            f"{grader}: {count(cases, 'case')} with fewer than {least} answers to rank; "
+            "run more trials or variants, or run the suite again"
+        ),
         "model.field_left_out": "{model} does not accept {field}, so it was left out",
         "spending.spent": spent_of,
         "spending.unpriced": lambda answers: f"{count(answers, 'answer')} without a known cost, not counted by the cap",
@@ -230,6 +234,13 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "capture.several_answers": (
             "{case}: its {passed} passed trials gave {answers} different answers, and one of them was captured: "
             "loosen the comparison where they may differ"
+        ),
+        "capture.unread": lambda number: f"{count(number, 'line')} could not be read as part of the log",
+        "capture.nothing_expected": (
+            "{case}: no tool was called, so any answer passes: say in the file what the answer must be"
+        ),
+        "capture.redacted_call": (
+            "{case}: a secret was removed from the question or from an argument of a tool: replace {mark}…] in the file"
         ),
         "calibration.in_cache": "verdicts so far are in the cache and will not be paid for again",
         "calibration.waiting": _waiting,
