@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,7 +117,8 @@ def _options() -> BenchmarkOptions:
         "--peer-python", default=sys.executable, metavar="PATH", help="the Python that has the peers installed"
     )
     given = parser.parse_args()
-    return BenchmarkOptions(quick=given.quick, only=tuple(given.only or ()), peer_python=given.peer_python)
+    python = Path(shutil.which(given.peer_python) or given.peer_python).absolute()  # peers run in folders of their own
+    return BenchmarkOptions(quick=given.quick, only=tuple(given.only or ()), peer_python=str(python))
 
 
 if __name__ == "__main__":
