@@ -13,6 +13,7 @@ from benchmarks import (
     between_runs,
     clustered_coverage,
     comparing,
+    containers,
     coverage,
     detectable_drops,
     difference_coverage,
@@ -44,6 +45,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "startup": startup.measure,
     "loading": loading.measure,
     "code": function_output.measure,
+    "containers": containers.measure,
     "peers": peer_costs.measure,
 }
 RECORDING = {"recording": recording.measure}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from browsing import real_browser
+from container_runtimes import RUNTIMES, TestRuntime, ready_podman, running_docker, set_environment
 from hypothesis import settings
 from missing_parts import missing
 from playwright.sync_api import Browser
@@ -104,6 +105,28 @@ def smollm2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a real, small language model answers: one server for all tests of this process."""
     with serving_smollm2(tmp_path_factory.mktemp("smollm2")) as base_url:
         yield base_url
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[TestRuntime]:
+    """A real dockerd: one for all tests of this process."""
+    with running_docker() as runtime:
+        yield runtime
+
+
+@pytest.fixture(scope="session")
+def podman() -> Iterator[TestRuntime]:
+    """A real podman with a storage of its own, for all tests of this process."""
+    with ready_podman() as runtime:
+        yield runtime
+
+
+@pytest.fixture(params=RUNTIMES)
+def container_runtime(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TestRuntime:
+    """Each of them, one after the other; the harness finds it, too."""
+    runtime: TestRuntime = request.getfixturevalue(request.param)
+    set_environment(runtime, monkeypatch)
+    return runtime
 
 
 @pytest.fixture(scope="module")

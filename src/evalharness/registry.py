@@ -35,6 +35,7 @@ Noun = Literal[
     "grader",
     "target",
     "sandbox",
+    "containers",
     "executor",
     "store",
     "reporter",
@@ -101,10 +102,16 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "skill": "evalharness.targets.skill:SkillTarget",
         "chat": "evalharness.targets.chat:ChatTarget",
         "agent": "evalharness.targets.agent:AgentTarget",
+        "container": "evalharness.targets.container:ContainerTarget",
+        "docker-agent": "evalharness.targets.docker_agent:DockerAgentTarget",
     },
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
+        "container": "evalharness.sandboxes.container:ContainerSandbox",
         "none": "evalharness.sandboxes.none:NoSandbox",
+    },
+    "containers": {
+        "command line": "evalharness.sandboxes.container_runtime:ContainerRuntime",
     },
     "executor": {
         "local": "evalharness.engine.running.local_executor:LocalExecutor",

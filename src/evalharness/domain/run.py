@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from random import Random
-from typing import Any, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pydantic import Field, ValidationError
 
@@ -89,6 +89,17 @@ class Origin(Record):
     """Those that were given with it, without secrets."""
 
 
+class ContainerOptions(Record):
+    """How containers are run, by whatever part of a run needs them."""
+
+    runtime: Literal["", "docker", "podman"] = ""
+    """Empty for the first one that answers."""
+    keep: bool = False
+    """Whether they are left for the user to look at."""
+    pull: Literal["missing", "always", "never"] = "missing"
+    """When images are fetched."""
+
+
 class RunOptions(Record):
     """What the command line or the caller decided about a run, as far as `resume` needs it again."""
 
@@ -117,6 +128,7 @@ class RunOptions(Record):
     """Whether streams are replayed as slowly as they were recorded."""
     recording_secret: str = Field(default="", repr=False)
     """What the words are made from that judges must echo; hex, the same in the recording and in its replays."""
+    containers: ContainerOptions = ContainerOptions()
     origin: Origin = Origin()
 
     @property

@@ -63,9 +63,15 @@ async def opened(
             for item in prepared
         ]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
+        for item in prepared:
+            await item.parts.reap(context.store.identity, _is_abandoned(context.store))
         undo.pop_all()
     async with open_parts:
         yield sessions
+
+
+def _is_abandoned(store: Store) -> Callable[[str], bool]:
+    return lambda run_id: not store.is_claimed(run_id)
 
 
 async def _close_quietly(open_parts: AsyncExitStack) -> None:
@@ -290,7 +296,8 @@ def prepare_run(
     suite = _seeded(suite, recording, options)
     environment = context.settings.environment
     taping = taping_of(suite, variant.name, options, context)
-    spec = RunSpec(suite, variant.target, file.root, options, variables.values, environment, taping=taping)
+    about = (suite, variant.target, file.root, options, variables.values, environment)
+    spec = RunSpec(*about, store_id=context.store.identity, taping=taping)
     check_commands(suite, variant.target, file.root, spec.environment)
     parts, lock = _locked(spec, variables, budget, context, file.label)
     run = Run(
@@ -320,7 +327,8 @@ def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Co
     environment = context.settings.environment
     recording = find_recording(run.suite, run.variant, run.options, context.store)
     taping = taping_of(run.suite, run.variant, run.options, context)
-    spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment, taping=taping)
+    about = (run.suite, run.target, Path(run.root), run.options, variables.values, environment)
+    spec = RunSpec(*about, store_id=context.store.identity, taping=taping)
     parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
     return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget, recording=recording)
 

@@ -145,10 +145,10 @@ class CommandTarget(Target):
             truncated=result.truncated,
             lost_bytes=result.lost_bytes,
         )
-        problem = _why_failed(result, evidence, task)
+        problem = why_failed(result, evidence, task)
         if self.options.events:
-            cut = _why_cut(result.stdout_total, self.options.kept_bytes)
-            return _read_events(stdout, self.options.events, evidence, problem or cut)
+            cut = why_cut(result.stdout_total, self.options.kept_bytes)
+            return transcript_of_events(stdout, self.options.events, evidence, problem or cut)
         if problem:
             raise TargetFailed(problem, evidence=evidence)
         return read_result(stdout, form, evidence)
@@ -234,7 +234,7 @@ def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:
     )
 
 
-def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -> Transcript:
+def transcript_of_events(stdout: str, parser: str, evidence: Transcript, problem: str) -> Transcript:
     """What a program reported before it failed is kept with its failure."""
     try:
         transcript = read_events(stdout, parser, evidence)
@@ -246,14 +246,14 @@ def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -
     return transcript
 
 
-def _why_cut(total_bytes: int, kept_bytes: int) -> str:
+def why_cut(total_bytes: int, kept_bytes: int) -> str:
     """The head and the tail of the stream are kept; calls and costs reported in between would be missing."""
     if total_bytes <= 2 * kept_bytes:
         return ""
     return f"output limit: {total_bytes} bytes of events, of which max_output_bytes keeps {kept_bytes} at each end"
 
 
-def _why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:
+def why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:
     passed = limit_passed(result, task.timeout_s)
     if passed or result.exit_code == 0 or judged_by_exit_code(task.graders):
         return passed

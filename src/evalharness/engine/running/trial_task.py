@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evalharness.contracts.gateway import GatewaySession
-from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
+from evalharness.contracts.sandbox import Owner, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.domain.case import Case
 from evalharness.domain.record import ATOMS, copied
 from evalharness.domain.specification import GraderSpec
@@ -34,10 +34,10 @@ class TrialSessions:
         self._closing = AsyncExitStack()
         self._opening = asyncio.Lock()
 
-    async def session(self, sandbox: Sandbox, workspace: str) -> SandboxSession:
+    async def session(self, sandbox: Sandbox, workspace: str, owner: Owner) -> SandboxSession:
         async with self._opening:
             if sandbox not in self._open:
-                self._open[sandbox] = await self._closing.enter_async_context(sandbox.session(workspace))
+                self._open[sandbox] = await self._closing.enter_async_context(sandbox.session(workspace, owner))
             return self._open[sandbox]
 
     async def close(self) -> None:
@@ -55,6 +55,7 @@ class TrialTask:
         "_planned",
         "_root",
         "_sessions",
+        "_store_id",
         "_tidy",
         "gateway",
         "index",
@@ -72,6 +73,7 @@ class TrialTask:
         run_id: str = "",
         environment: Mapping[str, str] = MappingProxyType({}),
         tidy: Callable[[], object] | None = None,
+        store_id: str = "",
     ) -> None:
         """`tidy` is called before a workspace is made."""
         self._planned = planned
@@ -82,6 +84,7 @@ class TrialTask:
         self._environment = environment
         self._root = root
         self.run_id = run_id
+        self._store_id = store_id
         self._tidy = tidy
         self._folder: Path | None = None
         self._before: Snapshot = {}
@@ -188,7 +191,11 @@ class TrialTask:
     async def session(self, sandbox: Sandbox) -> SandboxSession:
         if self._sessions is None:
             self._sessions = TrialSessions()
-        return await self._sessions.session(sandbox, str(self.workspace))
+        return await self._sessions.session(sandbox, str(self.workspace), self.owner)
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self._store_id, self.run_id, f"{self._planned.case.id} #{self.index + 1}")
 
     async def settle(self) -> None:
         """What lies in the workspace by now is where the target starts from, and none of its doing."""

@@ -110,7 +110,7 @@ class TrialWorker:
     def _task(self, unit: WorkUnit, planned: PlannedCase) -> TrialTask:
         services = self._parts.services
         about = (unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
-        return TrialTask(planned, *about, self._tidy)
+        return TrialTask(planned, *about, self._tidy, self._spec.store_id)
 
     async def _completed(self, unit: WorkUnit, planned: PlannedCase) -> Attempt:
         if (tape := self._parts.services.exchanges.tape) is not None:
