@@ -76,6 +76,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
         "function_output": "evalharness.graders.function_output:FunctionOutput",
+        "container_command": "evalharness.graders.container_command:ContainerCommand",
         "code_tests": "evalharness.graders.code_tests:CodeTests",
         "size_class": "evalharness.graders.session:SizeClass",
         "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",

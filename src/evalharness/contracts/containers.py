@@ -31,7 +31,8 @@ class ContainerRequest:
     """`argv` are the words after the image; an `entrypoint` of None, like an empty `cwd` or `user`, is the image's own.
 
     `env` is added to the image's. A container that `is_isolated` has no capabilities, gains no rights and has a
-    read-only root; `network` gives it that of the runtime, otherwise it has none.
+    read-only root; `network` gives it that of the runtime, otherwise it has none. `reaches` is a port of this machine's
+    loopback that it can reach either way, at the same port of its own.
     """
 
     image: str
@@ -47,6 +48,7 @@ class ContainerRequest:
     flood_bytes: int = 268_435_456
     limits: Limits = AGENT_LIMITS
     network: bool = False
+    reaches: int | None = None
     is_isolated: bool = False
     is_privileged: bool = False
     has_init: bool = True
@@ -58,6 +60,35 @@ class ContainerResult:
 
     name: str
     process: ProcessResult
+
+
+class EndState(ABC):
+    """What is left of a trial's container after it was ended. Nothing in it can change any more."""
+
+    image: str
+    """The digest of the image from which the container was started."""
+    owner: Owner
+
+    @abstractmethod
+    async def exported(self) -> ExportedState:
+        """All its files with its volumes and the workspace, copied once."""
+
+    @abstractmethod
+    async def again(self) -> tuple[str, tuple[BindMount, ...]]:
+        """For another container that begins where this one ended: its image, and copies of volumes and workspace."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Remove the container and everything that was made of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedState:
+    """`digest` says what is in `folder`; `volumes` are the places of the volumes and the workspace in it."""
+
+    folder: Path
+    digest: str
+    volumes: tuple[str, ...]
 
 
 class ContainersOnDemand(Protocol):
@@ -85,12 +116,15 @@ class Containers(ABC):
         """Remove a container that has ended, unless containers are to be kept."""
 
     @abstractmethod
-    async def export(self, name: str, place: str, folder: Path) -> None:
-        """Copy what is at `place` in a container that has ended into a folder of this machine."""
+    async def export(self, name: str, folder: Path) -> tuple[str, ...]:
+        """Copy the files of a container that has ended into an empty folder of this machine, its volumes included.
+
+        The places of the volumes are returned; bind mounts are no part of it.
+        """
 
     @abstractmethod
     async def commit(self, name: str) -> str:
-        """The end state of a container as a temporary image; remove it with `remove_image`."""
+        """The files of a container that has ended as a temporary image; remove it with `remove_image`."""
 
     @abstractmethod
     async def remove_image(self, image: str) -> None: ...
@@ -100,8 +134,11 @@ class Containers(ABC):
         """The digest of an image, pulled according to the policy; raises TargetUnavailable if there is none."""
 
     @abstractmethod
-    async def entrypoint(self, image: str) -> tuple[str, ...]:
-        """The words with which an image starts its command."""
+    async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """All the words of a container's program: those with which the image starts its command, and `argv`.
+
+        Without `argv`, the image's own command.
+        """
 
     @abstractmethod
     async def build(self, folder: Path | None, dockerfile: str) -> str:

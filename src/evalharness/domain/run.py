@@ -62,6 +62,8 @@ class RunLock(Record):
     variables: dict[str, str | None] = Field(default_factory=dict)
     unpinned: tuple[str, ...] = ()
     """What decides results and has no digest: models of providers, servers, programs of the machine."""
+    images: dict[str, str] = Field(default_factory=dict)
+    """The digests of the container images of its targets, by name."""
 
     @property
     def keys(self) -> dict[str, str]:

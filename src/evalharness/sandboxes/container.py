@@ -111,11 +111,13 @@ class _Session(SandboxSession):
                 flood_bytes=request.flood_bytes,
                 limits=request.limits,
                 network=request.network,
+                reaches=request.reaches,
                 is_isolated=True,
                 has_init=False,
             ),
             self._owner,
             watch=watch,
+            has_shell=True,
         )
         await self._runtime.remove(result.name)
         ended = result.process

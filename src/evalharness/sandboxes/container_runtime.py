@@ -11,9 +11,11 @@ import asyncio
 import json
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +27,12 @@ from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import container_command
 from evalharness.sandboxes.bubblewrap_command import memory_file
 from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, RUN_LABEL, STORE_LABEL, Kind
+from evalharness.sandboxes.container_gate import SHELL, ContainerGate
 from evalharness.sandboxes.container_profile import profile
 from evalharness.sandboxes.container_watcher import ContainerWatcher
 from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
 from evalharness.sandboxes.none import NoSandbox, Watch
+from evalharness.sandboxes.unpacked_archive import folder_for, unpack
 from evalharness.settings import Settings
 
 PROGRAMS: tuple[Kind, ...] = ("docker", "podman")
@@ -39,6 +43,7 @@ END_S = 10.0
 """How long a command line may take to end after its container has."""
 _TRIES = 3
 ENTRY_BYTES = 16_777_216
+LARGEST_EXPORT = 16 * 1024**3
 _KILLED = 137
 _NOT_EXECUTED = {126, 127}
 _INIT_FAILED = (b"[FATAL tini", b"ERROR (catatonit", b"ERROR (tini")
@@ -67,6 +72,9 @@ class ContainerRuntime(Containers):
         self._watcher: ContainerWatcher | None = None
         self._left: set[str] = set()  # containers that were not removed yet
         self._removing: set[asyncio.Task[None]] = set()
+        self._starts: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}  # entrypoint and command of an image
+        self._ids: dict[str, asyncio.Task[str]] = {}  # digests of images by name
+        self._shells: dict[str, asyncio.Task[bool]] = {}  # whether an image has one
         self._may_appear = False  # a command line was ended before it said what became of its request
 
     @property
@@ -85,34 +93,70 @@ class ContainerRuntime(Containers):
                 self._memory = MemoryBudget(self._runtime.memory_bytes)
 
     async def run(
-        self, request: ContainerRequest, owner: Owner = NO_OWNER, *, watch: Watch | None = None
+        self,
+        request: ContainerRequest,
+        owner: Owner = NO_OWNER,
+        *,
+        watch: Watch | None = None,
+        has_shell: bool | None = None,
     ) -> ContainerResult:
-        """`watch` returns when a limit is exceeded that the runtime does not keep."""
+        """`watch` returns when a limit is exceeded that the runtime does not keep. `has_shell`: whether there is one in
+        the container; None where the image must be asked."""
         await self.open()
         assert self._memory is not None
-        with ExitStack() as held:
-            async with self._memory.reserved(request.limits.memory_bytes):
-                return await self._run(request, owner, watch, held)
-
-    async def _run(
-        self, request: ContainerRequest, owner: Owner, watch: Watch | None, held: ExitStack
-    ) -> ContainerResult:
-        self._start_watcher()
         name = container_command.container_name(owner)
+        async with AsyncExitStack() as held:
+            if request.reaches is not None:
+                if request.entrypoint is None:
+                    words = await self.command_line(request.image, request.argv)
+                else:
+                    words = (request.entrypoint, *request.argv)
+                if has_shell is None:
+                    has_shell = words[0] == SHELL or await self._has_shell(request.image)
+                gate = ContainerGate(request.reaches, owner.run_id, has_shell=has_shell)
+                held.push_async_callback(gate.close)
+                request = await gate.before(request, words)
+                watch = gate.watch(partial(self._pid_of, name), self._processes, watch)
+            await held.enter_async_context(self._memory.reserved(request.limits.memory_bytes))
+            return await self._run(name, request, owner, watch)
+
+    async def _has_shell(self, image: str) -> bool:
+        """Asked once of each image: a container of it is tried."""
+        if image not in self._shells:
+            tried = ContainerRequest(image, ("-c", ":"), entrypoint=SHELL, timeout_s=ANSWER_S, has_init=False)
+            self._shells[image] = asyncio.create_task(self._can_run(tried))
+        return await asyncio.shield(self._shells[image])
+
+    async def _can_run(self, request: ContainerRequest) -> bool:
+        try:
+            result = await self.run(request)
+        except SandboxUnavailable:
+            raise
+        except TargetUnavailable:
+            return False
+        await self.remove(result.name)
+        return result.process.exit_code == 0
+
+    async def _pid_of(self, name: str) -> int:
+        return int(await self._say("inspect", "--type", "container", "--format", "{{.State.Pid}}", name))
+
+    async def _run(self, name: str, request: ContainerRequest, owner: Owner, watch: Watch | None) -> ContainerResult:
+        self._start_watcher()
         marks = container_command.labels(owner, self._process_id, is_kept=self._options.keep)
-        filtered = memory_file(held, self._profile) if request.is_isolated and self._profile else None
-        process = ProcessRequest(
-            argv=(self._found.program, *container_command.run_words(request, name, marks, self.kind, filtered)),
-            cwd="/",
-            env=container_command.runtime_environment(self._found.environment, request),
-            stdin=request.stdin,
-            timeout_s=None if request.timeout_s is None else request.timeout_s + END_S,
-            keep_bytes=request.keep_bytes,
-            flood_bytes=request.flood_bytes,
-        )
         self._left.add(name)
         try:
-            result = await self._attached(name, process, request.timeout_s, watch, [filtered] if filtered else [])
+            with ExitStack() as held:
+                filtered = memory_file(held, self._profile) if request.is_isolated and self._profile else None
+                process = ProcessRequest(
+                    argv=(self._found.program, *container_command.run_words(request, name, marks, self.kind, filtered)),
+                    cwd="/",
+                    env=container_command.runtime_environment(self._found.environment, request),
+                    stdin=request.stdin,
+                    timeout_s=None if request.timeout_s is None else request.timeout_s + END_S,
+                    keep_bytes=request.keep_bytes,
+                    flood_bytes=request.flood_bytes,
+                )
+                result = await self._attached(name, process, request.timeout_s, watch, [filtered] if filtered else [])
             if result.ended == "exited":
                 result = await self._checked(name, request, result)
             elif result.ended == "flood":
@@ -166,8 +210,26 @@ class ContainerRuntime(Containers):
             self._removing.add(removing)
             removing.add_done_callback(self._removing.discard)
 
-    async def export(self, name: str, place: str, folder: Path) -> None:
-        await self._say("cp", f"{name}:{place}", str(folder), timeout_s=PULL_S)
+    async def export(self, name: str, folder: Path) -> tuple[str, ...]:
+        """The files of the container first, then those of its volumes, which are no part of them."""
+        mounts = json.loads(await self._say("inspect", "--type", "container", "--format", "{{json .Mounts}}", name))
+        volumes = tuple(str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume")
+        with tempfile.TemporaryDirectory(prefix="unpacked-", dir=folder.parent) as beside:
+            archive = Path(beside) / "files.tar"
+            await self._save(archive, "export", name)
+            await asyncio.to_thread(unpack, archive, folder)
+            for place in volumes:
+                await self._save(archive, "cp", f"{name}:{place}", "-")
+                await asyncio.to_thread(unpack, archive, folder_for(folder, place))
+        return volumes
+
+    async def _save(self, archive: Path, *words: str) -> None:
+        """What it writes to its output, which is no text and may be large, in a file."""
+        line = f'ulimit -f {LARGEST_EXPORT // 512}; out=$1; shift; exec "$@" >"$out"'
+        argv = ("/bin/sh", "-c", line, "sh", str(archive), self._found.program, *words)
+        saved = await self._processes.run(ProcessRequest(argv, "/", self._found.environment, timeout_s=PULL_S))
+        if saved.exit_code != 0:
+            raise SandboxUnavailable(f"{self.kind} {words[0]} failed: {_said(saved)}")
 
     async def commit(self, name: str) -> str:
         self._may_appear = True  # `close` removes it if nobody else does
@@ -178,6 +240,12 @@ class ContainerRuntime(Containers):
         await self._call("rmi", "--force", image)
 
     async def image_id(self, image: str) -> str:
+        """Looked up once: a run means one image by a name."""
+        if image not in self._ids:
+            self._ids[image] = asyncio.create_task(self._pulled(image))
+        return await asyncio.shield(self._ids[image])
+
+    async def _pulled(self, image: str) -> str:
         await self.open()
         inspect = ("image", "inspect", "--format", "{{.Id}}", image)
         found = None if self._options.pull == "always" else await self._call(*inspect)
@@ -192,9 +260,15 @@ class ContainerRuntime(Containers):
             return (await self._say(*inspect)).strip().removeprefix("sha256:")
         return found.stdout.decode().strip().removeprefix("sha256:")
 
-    async def entrypoint(self, image: str) -> tuple[str, ...]:
-        written = json.loads(await self._say("image", "inspect", "--format", "{{json .Config.Entrypoint}}", image))
-        return tuple(written.split() if isinstance(written, str) else written or ())
+    async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+        if image not in self._starts:
+            written = await self._say("image", "inspect", "--format", "{{json .Config}}", image)
+            self._starts[image] = (_words(written, "Entrypoint"), _words(written, "Cmd"))
+        entrypoint, command = self._starts[image]
+        words = (*entrypoint, *(argv or command))
+        if not words:
+            raise TargetUnavailable(f"the image {image} says no command to run", hint="give one")
+        return words
 
     async def build(self, folder: Path | None, dockerfile: str) -> str:
         """The context is the folder, or nothing but the Dockerfile."""
@@ -357,6 +431,12 @@ def _refuse_elsewhere(program: str, place: str) -> None:
             f"the containers of {program} run elsewhere ({place}), where the files of a trial are not",
             hint="use a container runtime of this machine: unset DOCKER_HOST, or choose another docker context",
         )
+
+
+def _words(config: str, name: str) -> tuple[str, ...]:
+    """podman writes down an entrypoint of one word as a text."""
+    written = json.loads(config).get(name)
+    return tuple(written.split() if isinstance(written, str) else written or ())
 
 
 def _first_word(request: ContainerRequest) -> str:

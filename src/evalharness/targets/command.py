@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from evalharness import registry
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
@@ -128,7 +129,7 @@ class CommandTarget(Target):
             keep_bytes=self.options.kept_bytes,
             readable=self._readable(),
             network=self.options.network,
-            reaches=None if task.gateway is None else urlsplit(task.gateway.url).port,
+            reaches=port_of(task.gateway),
             limits=self.options.limits.as_limits(),
         )
         sandbox = self.services.isolated() if self.options.sandbox else self.services.sandbox
@@ -224,6 +225,10 @@ def beside_the_input(task: Task) -> dict[str, str]:
 def through_gateway(task: Task) -> Mapping[str, str]:
     """The variables by which the vendors' SDKs find the gateway."""
     return {} if task.gateway is None else task.gateway.environment
+
+
+def port_of(gateway: GatewaySession | None) -> int | None:
+    return None if gateway is None else urlsplit(gateway.url).port
 
 
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:

@@ -7,6 +7,7 @@ question as a `command` target does, and what it prints is read in the same ways
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -27,10 +28,13 @@ from evalharness.targets.answers import EventsOption, ResultForm, read_result, r
 from evalharness.targets.command import (
     KEPT_EVENT_BYTES,
     beside_the_input,
+    port_of,
+    through_gateway,
     transcript_of_events,
     why_cut,
     why_failed,
 )
+from evalharness.targets.container_end_state import ContainerEndState
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.text import tail
 
@@ -90,6 +94,7 @@ class MachineTarget(Target):
     """What `container` and `docker-agent` share: images that are made once, and one container for each trial."""
 
     keeps_time_limit = True
+    may_use_gateway = True
     has_own_machine = True
     options: MachineOptions
 
@@ -97,6 +102,10 @@ class MachineTarget(Target):
         super().__init__(options, spec, services)
         self._wanted: dict[str, None] = {}
         self._images: dict[str, asyncio.Task[str]] = {}
+        self._digests: dict[str, str] = {}
+
+    def images(self) -> Mapping[str, str]:
+        return self._digests
 
     def expect(self, case: Case) -> None:
         self._wanted[image_named_by(case.metadata)] = None
@@ -120,30 +129,36 @@ class MachineTarget(Target):
             self._images[name] = asyncio.create_task(self.make_image(name))
         return await asyncio.shield(self._images[name])
 
+    async def image_id(self, name: str) -> str:
+        self._digests[name] = await self.services.container_runtime().image_id(name)
+        return self._digests[name]
+
     async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> ProcessResult:
         """Run the command in a new container, after the case's setup."""
         containers = self.services.container_runtime()
         image = await self._image(image_named_by(task.case.metadata))
         setup, entrypoint = task.case.setup, None
         if setup:
-            own = await containers.entrypoint(image)
-            entrypoint, command = "/bin/sh", ("-c", WITH_SETUP, "sh", setup, *own, *command)
+            words = await containers.command_line(image, command)
+            entrypoint, command = "/bin/sh", ("-c", WITH_SETUP, "sh", setup, *words)
         request = ContainerRequest(
             image=image,
             argv=command,
             entrypoint=entrypoint,
             cwd=self.options.workspace,
-            env=self._environment(task),
+            env={**self._environment(task), **through_gateway(task)},
             mounts=(BindMount(str(task.workspace), self.options.workspace, is_writable=True), *self.mounts()),
             stdin=stdin,
             timeout_s=task.timeout_s,
             keep_bytes=self.options.max_output_bytes,
             limits=self.options.limits.as_limits(),
             network=self.options.network == "open",
+            reaches=port_of(task.gateway),
             is_privileged=self.options.privileged,
         )
         ended = await containers.run(request, task.owner)
-        await containers.remove(ended.name)
+        left = (ended.name, image, task.workspace, self.options.workspace, task.owner)
+        task.leave(ContainerEndState(containers, *left))
         result = ended.process
         if setup and result.exit_code == SETUP_FAILED and not result.stdout:
             said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
@@ -175,7 +190,7 @@ class ContainerTarget(MachineTarget):
         containers = self.services.container_runtime()
         file = self._dockerfile
         if name or file is None:
-            return await containers.image_id(name or self.options.image)
+            return await self.image_id(name or self.options.image)
         try:
             written = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:

@@ -7,6 +7,7 @@ read-only, and the trial's workspace is its working directory. Its image is the 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from pydantic import field_validator
 from evalharness.contracts.containers import BindMount
 from evalharness.contracts.target import Task
 from evalharness.domain.options import Options
+from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import user_messages
@@ -68,6 +70,11 @@ class DockerAgentTarget(MachineTarget):
     def _agent(self) -> Path:
         return (self.services.root / self.options.agent).resolve()
 
+    @classmethod
+    def wants_gateway(cls, spec: TargetSpec) -> bool:
+        """An agent is nothing without its model."""
+        return not isinstance(spec.options, Mapping) or spec.options.get("network", "none") == "none"
+
     def digest(self) -> str:
         return digest([super().digest(), digest_file(self._agent) if self._agent.is_file() else ""])
 
@@ -83,10 +90,10 @@ class DockerAgentTarget(MachineTarget):
         base = name or self.options.base_image or program
         if not base:
             raise TargetUnavailable("there is no image for the agent", hint="name one with base_image")
-        await containers.image_id(base)
+        await self.image_id(base)
         lines = [f"FROM {base}", f"WORKDIR {self.options.workspace}"]
         if program and program != base:
-            await containers.image_id(program)
+            await self.image_id(program)
             lines.append(f"COPY --from={program} {PROGRAM} {PROGRAM}")
         if program:
             words = ", ".join(f'"{word}"' for word in COMMAND)

@@ -37,8 +37,10 @@ class FakeContainers(Containers):
     async def remove(self, name: str) -> None:
         self.left.discard(name)
 
-    async def export(self, name: str, place: str, folder: Path) -> None:
-        """A fake container has no files."""
+    async def export(self, name: str, folder: Path) -> tuple[str, ...]:
+        """A fake container has no files and no volumes."""
+        del name, folder
+        return ()
 
     async def commit(self, name: str) -> str:
         self.left.add(f"image-of-{name}")
@@ -50,9 +52,9 @@ class FakeContainers(Containers):
     async def image_id(self, image: str) -> str:
         return image
 
-    async def entrypoint(self, image: str) -> tuple[str, ...]:
+    async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
         del image
-        return ()
+        return argv
 
     async def build(self, folder: Path | None, dockerfile: str) -> str:
         del folder

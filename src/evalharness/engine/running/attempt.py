@@ -342,7 +342,7 @@ async def _graded(
 ) -> Attempt:
     reported_s = reported_duration_s(answer)
     duration_s = measured_s if reported_s is None else reported_s
-    context = GradeContext(planned.case, answer, task.index, task.seed, duration_s)
+    context = GradeContext(planned.case, answer, task.index, task.seed, duration_s, end_state=task.end_state)
     grades = tuple([await grade_once(spec, grader, context, tape) for spec, grader in planned.graders])
     state, score, reason, cause = decide(grades)
     return Attempt.unchecked(

@@ -85,8 +85,11 @@ def build_services(
 
 
 def _gateway(spec: RunSpec, models: Models) -> Gateway | None:
-    options = spec.suite.gateway or (GatewayOptions() if spec.options.gateway else None)
-    if options is None or spec.target is None:
+    if spec.target is None:
+        return None
+    is_wanted = spec.options.gateway or registry.load("target", spec.target.kind).wants_gateway(spec.target)
+    options = spec.suite.gateway or (GatewayOptions() if is_wanted else None)
+    if options is None:
         return None
     made: Gateway = registry.load("exchanges", "gateway")(options, models, keeps_pace=spec.options.keeps_pace)
     return made
@@ -274,6 +277,10 @@ class Parts:
         for label, target in targets:
             if target.records_calls or target.uses_gateway or not self.is_replay:  # others are not executed
                 await open_target(target, label)
+
+    def images(self) -> dict[str, str]:
+        """The digests of the container images that targets run in, by name; known once they are open."""
+        return {name: digest for _, target in self._targets for name, digest in target.images().items()}
 
     async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:
         """Remove what machines that died left behind, of the kinds of things that this run uses."""
