@@ -117,7 +117,7 @@ def test_a_daemon_that_stops_is_no_failure_of_the_agent(tmp_path: Path, monkeypa
         )
         is_begun: Callable[[], bool] = lambda: len(runtime.call("ps", "-q").split()) == 2  # noqa: E731
         wait_until(is_begun)
-        os.kill(runtime.pids[0], signal.SIGTERM)
+        os.kill(runtime.pid, signal.SIGTERM)
         assert harness.wait(100) == 3
     states = rows_of(tmp_path, "SELECT DISTINCT state FROM trials")
     assert states == [("error",)]

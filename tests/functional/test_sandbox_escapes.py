@@ -12,12 +12,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from container_runtimes import set_environment
+from container_runtimes import TestRuntime
 from isolating import CONTAINERS, ENV, MODES, Isolated, isolated
 
 PROBES = Path(__file__).parent / "probes"
@@ -90,9 +90,14 @@ class Host:
 
 
 @pytest.fixture(params=[*MODES, *CONTAINERS])
-def host(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+def host(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    use_runtime: Callable[[str], TestRuntime],
+) -> Iterator[Host]:
     if request.param in CONTAINERS:
-        set_environment(request.getfixturevalue(request.param), monkeypatch)
+        use_runtime(request.param)
     with isolated(request.param, tmp_path) as box:
         made = Host(box)
         monkeypatch.setenv("HOST_API_KEY", made.secret)

@@ -55,6 +55,7 @@ Code: TypeAlias = Literal[
     "gate.limit_unknown",
     "gate.limit_open",
     "gate.regression",
+    "gate.session_regression",
     "gate.strict_flips",
     "gate.flips",
     "gate.not_compared",

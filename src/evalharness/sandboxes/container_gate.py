@@ -84,7 +84,8 @@ class ContainerGate:
             await asyncio.sleep(_LOOK_S)
 
     async def close(self) -> None:
-        try:
-            await self._way_out.close()
-        finally:
-            await asyncio.to_thread(self._folder.remove)
+        await self._way_out.close()
+
+    def remove_folder(self) -> None:
+        """When the container is gone: nothing can be copied from one whose mounts are missing."""
+        self._folder.remove()

@@ -32,7 +32,7 @@ from evalharness.sandboxes.container_profile import profile
 from evalharness.sandboxes.container_watcher import ContainerWatcher
 from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
 from evalharness.sandboxes.none import NoSandbox, Watch
-from evalharness.sandboxes.unpacked_archive import folder_for, unpack
+from evalharness.sandboxes.unpacked_archive import made_folder, unpack
 from evalharness.settings import Settings
 
 PROGRAMS: tuple[Kind, ...] = ("docker", "podman")
@@ -71,6 +71,7 @@ class ContainerRuntime(Containers):
         self._memory: MemoryBudget | None = None
         self._watcher: ContainerWatcher | None = None
         self._left: set[str] = set()  # containers that were not removed yet
+        self._gates: dict[str, ContainerGate] = {}  # by container
         self._removing: set[asyncio.Task[None]] = set()
         self._starts: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}  # entrypoint and command of an image
         self._ids: dict[str, asyncio.Task[str]] = {}  # digests of images by name
@@ -113,7 +114,7 @@ class ContainerRuntime(Containers):
                     words = (request.entrypoint, *request.argv)
                 if has_shell is None:
                     has_shell = words[0] == SHELL or await self._has_shell(request.image)
-                gate = ContainerGate(request.reaches, owner.run_id, has_shell=has_shell)
+                gate = self._gates[name] = ContainerGate(request.reaches, owner.run_id, has_shell=has_shell)
                 held.push_async_callback(gate.close)
                 request = await gate.before(request, words)
                 watch = gate.watch(partial(self._pid_of, name), self._processes, watch)
@@ -134,7 +135,7 @@ class ContainerRuntime(Containers):
             raise
         except TargetUnavailable:
             return False
-        await self.remove(result.name)
+        await self._discard(result.name)  # nobody wants to look at it
         return result.process.exit_code == 0
 
     async def _pid_of(self, name: str) -> int:
@@ -219,8 +220,8 @@ class ContainerRuntime(Containers):
             await self._save(archive, "export", name)
             await asyncio.to_thread(unpack, archive, folder)
             for place in volumes:
-                await self._save(archive, "cp", f"{name}:{place}", "-")
-                await asyncio.to_thread(unpack, archive, folder_for(folder, place))
+                await self._save(archive, "cp", f"{name}:{place}/.", "-")
+                await asyncio.to_thread(unpack, archive, made_folder(folder, place))
         return volumes
 
     async def _save(self, archive: Path, *words: str) -> None:
@@ -318,6 +319,8 @@ class ContainerRuntime(Containers):
                 if self._may_appear and not self._options.keep:
                     await self._sweep()
         finally:
+            for gate in self._gates.values():
+                gate.remove_folder()
             if self._watcher is not None:
                 self._watcher.close()
                 self._watcher = None
@@ -365,7 +368,9 @@ class ContainerRuntime(Containers):
             removed = await self._call("rm", "--force", "--volumes", name)
             if removed.exit_code == 0 or b"o such container" in removed.stderr or b"in progress" in removed.stderr:
                 self._left.discard(name)
-                return
+                break
+        if gate := self._gates.pop(name, None):
+            await asyncio.to_thread(gate.remove_folder)
 
     async def _find(self) -> _Runtime:
         """The first runtime that answers, of those that are installed."""

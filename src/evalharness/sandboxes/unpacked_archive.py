@@ -24,7 +24,7 @@ def unpack(archive: Path, folder: Path) -> None:
         for member in members:
             name = PurePosixPath(member.name)
             if str(name.parent) not in folders:
-                folders[str(name.parent)] = folder_for(folder, member.name)
+                folders[str(name.parent)] = made_folder(folder, str(name.parent))
             place = folders[str(name.parent)] / name.name
             if member.isdir():
                 _make_folder(place)
@@ -39,7 +39,8 @@ def unpack(archive: Path, folder: Path) -> None:
                 place.symlink_to(member.linkname)
             elif member.islnk():
                 _remove(place)
-                target = folder_for(folder, member.linkname) / PurePosixPath(member.linkname).name
+                linked = PurePosixPath(member.linkname)
+                target = made_folder(folder, str(linked.parent)) / linked.name
                 os.link(target, place, follow_symlinks=False)
                 continue
             else:
@@ -52,13 +53,13 @@ def unpack(archive: Path, folder: Path) -> None:
                 os.utime(place, (member.mtime, member.mtime))
 
 
-def folder_for(folder: Path, name: str) -> Path:
-    """The folder in which `name` lies, made where it is missing: no part of it is a link that somebody left there."""
+def made_folder(folder: Path, name: str) -> Path:
+    """A folder in `folder`, made where it is missing: no part of it is a link that somebody left there."""
     parts = [part for part in PurePosixPath(name).parts if part != "/"]
     if ".." in parts:
         raise SandboxUnavailable(f"the archive of a container leads out of its folder: {name!r:.200}")
     place = folder
-    for part in parts[:-1]:
+    for part in parts:
         place = place / part
         _make_folder(place)
     return place

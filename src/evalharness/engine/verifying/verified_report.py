@@ -41,6 +41,7 @@ NOT_IN_CASES = (
     "input_tokens",
     "output_tokens",
     "sequential.",
+    "sessions.",
 )
 _ALWAYS: tuple[Code, ...] = (
     "believed.words",
