@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -107,7 +108,8 @@ class TestNames:
             try:
                 async with sandbox.session(str(box.workspace), OWNER) as session:
                     running = asyncio.create_task(session.run(box.request("sleep", "600")))
-                    while not (found := await asyncio.to_thread(container_runtime.containers)):
+                    running_names = partial(container_runtime.call, "ps", "--format", "{{.Names}}")
+                    while not (found := (await asyncio.to_thread(running_names)).split()):
                         await asyncio.sleep(0.05)
                     [name] = found
                     assert name.startswith("evalharness-eval-20260105-100000-abcd-count-files-1-2-")
@@ -137,7 +139,7 @@ class TestNames:
         kept = container_runtime.containers()
         assert len(kept) == 2
         assert container_runtime.call("ps", "-q") == "", "but they have ended"
-        container_runtime.call("rm", *kept)
+        container_runtime.call("rm", "--volumes", *kept)
 
 
 class TestWhatIsLeft:
@@ -183,7 +185,7 @@ class TestWhatIsLeft:
         assert mine not in container_runtime.containers()
         assert sorted(container_runtime.containers()) == sorted(others)
         assert sorted(asked) == ["alive", "dead"]
-        container_runtime.call("rm", *others)
+        container_runtime.call("rm", "--volumes", *others)
 
 
 def why_not(runtime: str = "") -> str:

@@ -66,7 +66,6 @@ def test_sessions_are_asked_again(container_runtime: TestRuntime, tmp_path: Path
     evals = {"size": "S", "working_dir": "two", "setup": "echo hidden; cp a.txt b.txt", "relevance": ["It counts."]}
     bare = session("Nothing?", assertions=[{"type": "contains", "value": "files ;"}], image=AGENT_IMAGE)
     make_project(container_runtime, tmp_path, {"count": session("How many?", "And, now?", **evals), "bare": bare})
-    images = container_runtime.images()
     variables = ("-e", "KEY=a,b=c", "-e", "UNSET")
     (tmp_path / "judge.yaml").write_text(JUDGE)
     with model_server() as server:
@@ -85,7 +84,6 @@ def test_sessions_are_asked_again(container_runtime: TestRuntime, tmp_path: Path
     assert rows == [("Counting", 0.25, 5)] * 2
     [log] = (tmp_path / "evals/results").glob("*.log")
     assert "✓ tool calls" in log.read_text()
-    assert len(container_runtime.images() - images) <= 4, "two images, each in two layers"
 
 
 def test_what_goes_wrong(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ _PROGRAM = (
 )
 DONE = b"done"
 CALL_S = 60.0
-_CLEAN_SWEEPS = 10
+_CLEAN_SWEEPS = 5
 _MOST_SWEEPS = 300
-_PAUSE_S = 0.3
+_PAUSE_S = 0.2
 
 
 class ContainerWatcher:
@@ -67,7 +67,7 @@ def sweep_until_clean(call: Callable[..., str], filters: Sequence[str], kept_lab
         clean_sweeps = clean_sweeps + 1 if not sweep(call, filters, kept_label) else 0
         if clean_sweeps == _CLEAN_SWEEPS:
             return
-        time.sleep(_PAUSE_S)
+        time.sleep(_PAUSE_S * 2**clean_sweeps)
 
 
 def sweep(call: Callable[..., str], filters: Sequence[str], kept_label: str) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalharness.contracts.store import Store
 from evalharness.documents.session_baselines import compare_sessions
-from evalharness.documents.session_results import Config
+from evalharness.documents.session_results import Config, EvalRun
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, as_finding, finding
 from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, GateResult, Presets, RegressionRule
@@ -26,9 +26,7 @@ from evalharness.engine.gating.gate_checks import check_trials, judge_gate
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
-from evalharness.formats.results.session_runs import read_session_run, report_of_sessions
 from evalharness.reports.words.say import say
-from evalharness.steps.collect_sessions import eval_run_of
 from evalharness.steps.find_comparable_runs import earlier_counts
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_runs import counted_back
@@ -81,12 +79,22 @@ def compare_with_sessions(gate: Gate, suite: Suite, store: Store, run: Run | Non
 
     A report read from a file has no results to compare.
     """
-    path = Path(gate.regression.baseline) if gate.regression else None
-    if path is None or run is None or (before := read_session_run(path, suite)) is None:
+    before = session_results(gate, suite)
+    if before is None or gate.regression is None or run is None:
         return None
-    now = eval_run_of(run, store.trials(run.id), Config())
-    assert gate.regression is not None
-    return compare_sessions(before, now, gate.regression.tolerance)
+    from evalharness.steps.collect_sessions import eval_run_of  # slow to load: few runs need it
+
+    return compare_sessions(before, eval_run_of(run, store.trials(run.id), Config()), gate.regression.tolerance)
+
+
+def session_results(gate: Gate, suite: Suite) -> EvalRun | None:
+    """Those that are the baseline; None where it is anything else."""
+    path = Path(gate.regression.baseline) if gate.regression else Path()
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return None
+    from evalharness.formats.results.session_runs import read_session_run  # slow to load: few runs need it
+
+    return read_session_run(path, suite)
 
 
 def without_gate(report: Report) -> Report:
@@ -106,8 +114,10 @@ def find_baseline(gate: Gate, store: Store, suite_name: str, suite: Suite | None
     """Raises UsageError where there is none, or only a run that tells nothing. `suite` is needed for results that do
     not name their sessions' files."""
     named = gate.regression.baseline if gate.regression else ""
-    if suite is not None and (report := report_of_sessions(Path(named), suite)):
-        return FoundReport(report, named)
+    if suite is not None and (results := session_results(gate, suite)) is not None:
+        from evalharness.formats.results.written_reports import report_of_results  # slow to load: few runs need it
+
+        return FoundReport(report_of_results(Path(named), results), named)
     if not named:
         newest = newest_baseline(suite_name, store)
         if newest is None:

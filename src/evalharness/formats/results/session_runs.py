@@ -24,18 +24,15 @@ from evalharness.documents.session_results import (
     Summary,
 )
 from evalharness.domain.case import Case, session_file, session_record
-from evalharness.domain.report import Report
 from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
 from evalharness.formats.problems import problems_text
-from evalharness.formats.results.written_reports import ENDING, HOW_TO, read_json, report_of_results
+from evalharness.formats.results.written_reports import HOW_TO, read_json
 from evalharness.values.json_value import Json
 
 
 def read_session_run(path: Path, suite: Suite) -> EvalRun | None:
     """The results of the suite's sessions in a file; None for a file of another kind. Raises UsageError without any."""
-    if path.suffix.lower() != ENDING or not path.is_file():
-        return None
     data = read_json(path)
     try:
         if isinstance(data, list):
@@ -55,12 +52,6 @@ def read_session_run(path: Path, suite: Suite) -> EvalRun | None:
     if not any(result.input_path for result in run.results):
         raise UsageError(f"{path} contains no results of a session of suite {suite.name}", hint=HOW_TO)
     return run
-
-
-def report_of_sessions(path: Path, suite: Suite) -> Report | None:
-    """The same as a report that others can be compared with."""
-    run = read_session_run(path, suite)
-    return None if run is None else report_of_results(path, run)
 
 
 def _placed(name: str, sessions: Sequence[Session], suite: Suite, output: RunOutput | None) -> EvalRun:
