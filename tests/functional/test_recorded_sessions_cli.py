@@ -327,7 +327,7 @@ def test_results_of_docker_agent_are_a_baseline_by_its_own_rule(project: Path) -
     for name, form in forms.items():
         (project / f"{name}.json").write_text(json.dumps(form))
     same = run(project, "--baseline", "whole.json", "--json")
-    assert (same.code, same.report["sessions"]["changes"]) == (0, []), same.both
+    assert (same.code, same.report["session_comparison"]["changes"]) == (0, []), same.both
     assert run(project, "--baseline", "empty.json").code == 2
     (project / "agent.py").write_text(AGENT.replace('tell("tool_call"', 'tell("tool_called"'))
     for name in ("whole", "listed", "bare"):

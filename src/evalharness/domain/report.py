@@ -240,7 +240,7 @@ class Report(Record):
     not_compared: MaybeFinding = None
     """Why there is no comparison, though the suite has a baseline."""
     sequential: SequentialResult | None = None
-    sessions: SessionComparison | None = None
+    session_comparison: SessionComparison | None = None
     """None unless the baseline is a file with results of recorded sessions."""
     reviews: RunReviews | None = None
     """What people were asked about this run, and how far they agree; None where nobody was asked."""

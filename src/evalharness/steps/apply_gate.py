@@ -70,7 +70,7 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
         not_compared=not_compared,
         sequential=report.sequential,
     )
-    compared = {"comparison": comparison, "not_compared": not_compared, "sessions": sessions}
+    compared = {"comparison": comparison, "not_compared": not_compared, "session_comparison": sessions}
     return decided(report.model_copy(update=compared), found)
 
 
@@ -102,7 +102,9 @@ def without_gate(report: Report) -> Report:
     if report.gate is not None:
         verdict, exit_code, why = run_verdict(report.summary, 1.0, "")
         report = report.model_copy(update={"verdict": verdict, "exit_code": exit_code, "why": why})
-    return report.model_copy(update={"gate": None, "comparison": None, "not_compared": None, "sessions": None})
+    return report.model_copy(
+        update={"gate": None, "comparison": None, "not_compared": None, "session_comparison": None}
+    )
 
 
 def decided(report: Report, gate: GateResult) -> Report:

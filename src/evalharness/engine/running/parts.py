@@ -24,7 +24,7 @@ from evalharness.contracts.store import JudgeCache
 from evalharness.contracts.target import Target
 from evalharness.domain.finding import Finding
 from evalharness.domain.run import ContainerOptions, RunOptions
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.specification import BUILT_IN, TargetSpec
 from evalharness.domain.suite import GatewayOptions, SuiteConfig
 from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, filled_target
 from evalharness.engine.running.attempt import open_target
@@ -214,6 +214,14 @@ class Needs:
             return
         if target is not None:
             target.expect(plan.case)
+        if target is not None and not (target.has_own_machine or target.spec.kind in BUILT_IN):
+            for spec, grader in plan.graders:
+                if grader.needs_end_state:
+                    raise UsageError(
+                        f"case {plan.case.id}: {spec.label} looks at what is left of a container, and the target "
+                        f"{target.spec.label} answers in none",
+                        hint="use a target that answers in a container: container or docker-agent",
+                    )
         self.sandbox = self.sandbox or bool(plan.case.setup and not (target and target.has_own_machine))
         for _, grader in plan.graders:
             self.sandbox = self.sandbox or grader.needs_sandbox
