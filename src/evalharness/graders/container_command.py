@@ -23,6 +23,7 @@ from evalharness.values.text import head, tail
 STATE = "/state"
 CHANGEABLE = "it ran files that the agent could change"
 ROOT = "0:0"
+Where = Literal["clean", "end_state"]
 _SHOWN = 1000
 _KEPT = 65_536
 
@@ -38,7 +39,9 @@ class ContainerCommandOptions(Options):
 
     command: str | tuple[str, ...]
     image: str = ""
-    where: Annotated[Literal["clean", "end_state"], Field(validation_alias=AliasChoices("in"))] = "clean"
+    where: Annotated[
+        Literal["clean", "end_state"], Field(validation_alias=AliasChoices("in"), serialization_alias="in")
+    ] = "clean"
     timeout_seconds: Annotated[Number, Field(gt=0)] = 60.0
 
     @field_validator("command")

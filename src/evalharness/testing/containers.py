@@ -5,10 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from evalharness.contracts.containers import ContainerRequest, ContainerResult, Containers
+from evalharness.contracts.containers import (
+    BindMount,
+    ContainerRequest,
+    ContainerResult,
+    Containers,
+    EndState,
+    ExportedState,
+)
 from evalharness.contracts.sandbox import NO_OWNER, Owner, ProcessResult
 from evalharness.testing.model import ReplyQueue
 from evalharness.testing.sandbox import finished
+
+
+class FakeEndState(EndState):
+    """Of a container without files; `folder` is an empty one."""
+
+    def __init__(self, folder: Path, image: str = "image-1") -> None:
+        self.image = image
+        self.owner = NO_OWNER
+        self.is_closed = False
+        self._folder = folder
+
+    async def exported(self) -> ExportedState:
+        return ExportedState(self._folder, "0" * 64, ("/workspace",))
+
+    async def again(self) -> tuple[str, tuple[BindMount, ...]]:
+        return f"{self.image}-changed", (BindMount(str(self._folder), "/workspace", is_writable=True),)
+
+    async def close(self) -> None:
+        self.is_closed = True
 
 
 class FakeContainers(Containers):
