@@ -51,7 +51,7 @@ class Asked:
     def seconds(self, path: str) -> float:
         """Of one request, on a connection of its own."""
         began = time.perf_counter()
-        self.get(path)
+        self.body(path)
         return time.perf_counter() - began
 
     def row(self, what: str, path: str, repeats: int = REPEATS) -> Row:
@@ -67,6 +67,9 @@ class Asked:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def get(self, path: str) -> Any:
+        return json.loads(self.body(path))
+
+    def body(self, path: str) -> bytes:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("GET", path, headers={"authorization": f"Bearer {self.token}"})
         response = connection.getresponse()
@@ -74,7 +77,7 @@ class Asked:
         connection.close()
         if response.status != 200:
             raise SystemExit(f"{path} is answered with {response.status}: {body[:300]!r}")
-        return json.loads(body)
+        return body
 
     def megabytes(self) -> float:
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
@@ -127,6 +130,8 @@ def _of_run(folder: Path, what: str, run_id: str) -> Iterator[Row]:
             ("one case", f"{path}/case?case=case-000777"),
             ("a page of trials", f"{path}/trials"),
             ("one trial", f"{path}/trials/0?case=case-000777"),
+            ("page of the run", f"/runs/{run_id}"),
+            ("page of a case", f"/runs/{run_id}/cases/case-000777"),
         ):
             yield server.row(f"{what}, {label}", query)
 
@@ -135,6 +140,8 @@ def _of_list(folder: Path, options: BenchmarkOptions) -> Iterator[Row]:
     runs = options.scaled(LISTED_RUNS)
     with served(folder) as server:
         yield server.row(f"list of {runs:,} runs, a page of 100", "/api/eval/runs")
+        yield server.row(f"list of {runs:,} runs, as a page", "/runs")
+        yield server.row(f"home page with {runs:,} runs", "/")
 
 
 def _while_writing(folder: Path, options: BenchmarkOptions) -> Iterator[Row]:

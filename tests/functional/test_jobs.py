@@ -256,6 +256,18 @@ def test_what_cannot_run_ends_with_its_message_in_the_log(project: Path) -> None
                 harness.call(find_job, run_id)
 
 
+def test_a_job_that_no_process_can_be_given_stops_no_other(project: Path) -> None:
+    open_gates(project)
+    with serving(project) as served:
+        with served.harness() as harness:
+            impossible = Job(
+                run_id="eval-20261118-203000-1f0c", suite="x", request=JobRequest(suite="\0"), queued_at=""
+            )
+            assert harness.context.store.jobs.put(impossible)
+        wait_for(served, impossible.run_id, "interrupted")
+        wait_for(served, queue(served), "ended")
+
+
 def test_a_running_job_is_neither_deleted_nor_resumed(project: Path) -> None:
     with serving(project) as served:
         run_id = queue(served)

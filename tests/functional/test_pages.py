@@ -246,6 +246,8 @@ def test_any_two_runs_are_compared_and_swapped(browser: Browser, served: Served)
     old, new = served.run_id("many", 0), served.run_id("many", 1)
     with signed_in(browser, served, "/compare") as watched:
         page = watched.page
+        chosen = [page.locator(f"select[name={name}] option:checked").inner_text() for name in ("a", "b")]
+        assert chosen[0] != chosen[1], "what one most likely wants to compare"
         page.select_option("select[name=a]", old)
         page.select_option("select[name=b]", new)
         page.click("main button:text('Compare')")
@@ -418,4 +420,11 @@ def test_an_empty_project_says_what_to_do_first(browser: Browser, tmp_path: Path
         with browsing(browser) as watched:
             watched.page.goto(found[0])
             expect(watched.page.locator("main")).to_contain_text("eval-harness init")
+            (tmp_path / "alone.yaml").write_text("name: alone\ntest_cases: [{id: a, input: x, expected: x}]\n")
+            watched.page.reload()
+            expect(watched.page.locator(".card")).to_contain_text("eval-harness run alone.yaml --target TARGET")
+            watched.page.click("a:text-is('alone')")
+            expect(watched.page.locator("main")).to_contain_text("names no target")
+            watched.page.click("nav a:text('Compare')")
+            expect(watched.page.locator("main")).to_contain_text("nothing to compare yet")
             assert watched.complaints == []

@@ -49,7 +49,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     succeed(
         folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--run-name", "newer", "--baseline", "none", code=1
     )
-    flags = ("--allow-target", "right=agent.py:right", "--allow-target", "wrong=agent.py:wrong")
+    write(folder, filed_yaml="function: agent.py:right\n")
+    targets = ("right=agent.py:right", "wrong=agent.py:wrong", "filed=filed.yaml", "judge=chat:openai/gpt-4o")
+    flags = [word for target in targets for word in ("--allow-target", target)]
     with serving(folder, *flags) as server:
         yield server
 
@@ -100,9 +102,7 @@ def test_a_run_has_the_documented_summary(api: Served) -> None:
     assert set(first) == RESULT_KEYS
     assert (first["passed"], first["score"], first["taskCategory"], first["toolCallsMade"]) == (False, 0.0, "sums", 0)
     assert first["durationMs"] >= 0
-    assert first["details"] == [
-        {"check": "exact", "passed": False, "expected": "1", "actual": first["details"][0]["actual"]}
-    ]
+    assert first["details"] == [{"check": "exact", "passed": False, "expected": "1", "actual": "what is one"}]
     assert (second["passed"], second["score"], second["error"], second["details"]) == (True, 1.0, None, [])
     assert got(api, f"/runs/{run['id']}") == run
 
@@ -173,6 +173,12 @@ def test_baselines_are_set_listed_and_removed(api: Served) -> None:
     assert [each["id"] for each in got(api, "/baselines")] == ["numbers/default"]
     refused(api.ask("/api/eval/runs/older/baseline", "POST", data={"name": "latest"}), 400, "latest")
     refused(api.ask("/api/eval/runs/gone/baseline", "POST"), 404)
+
+
+def test_without_a_run_since_the_baseline_there_are_no_regressions_to_tell(api: Served) -> None:
+    api.ask("/api/eval/runs/newer/baseline", "POST", data={"name": "newest"})
+    refused(api.ask("/api/eval/regressions/numbers?baseline=newest"), 404, "has finished since")
+    api.ask("/api/eval/baselines/numbers/newest", "DELETE")
 
 
 def test_regressions_are_the_degraded_tasks(api: Served) -> None:
@@ -246,6 +252,7 @@ def test_what_cannot_be_started_is_refused(api: Served) -> None:
     refused(api.ask("/api/eval/run", "POST", data={"suiteId": "nobody"}), 404, "nobody")
     refused(api.ask("/api/eval/run", "POST", data={"suiteId": "suite.yaml"}), 404)
     refused(api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "agentId": "x"}), 400, "right, wrong")
+    refused(api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "baselineId": "a\0"}), 400, "NUL")
     refused(api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "timeout": 0}), 400, "timeout")
     refused(api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "baselineId": "/etc/x.json"}), 400, "baseline")
     refused(api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "odd": 1}), 400, "odd")
@@ -255,12 +262,33 @@ def test_a_posted_suite_is_registered_and_run_on_a_registered_target(api: Served
     answer = api.ask("/api/eval/suites", "POST", data=TASKS)
     assert (answer.status, answer.json) == (201, {"ok": True, "id": "posted"}), answer.text
     assert "posted" in [suite["id"] for suite in got(api, "/suites")]
-    refused(api.ask("/api/eval/suites/posted/run", "POST"), 400, "agentId", "right, wrong")
+    refused(api.ask("/api/eval/suites/posted/run", "POST"), 400, "agentId", "filed, judge, right, wrong")
     run = api.ask("/api/eval/suites/posted/run?wait=60", "POST", data={"agentId": "right"})
     assert (run.status, run.json["passed"]) == (201, 1), run.text
     own = {"name": "posted-too", "target": "right", "test_cases": [{"input": "what is two", "expected": "2"}]}
     assert api.ask("/api/eval/suites", "POST", data=own).status == 201
     assert api.ask("/api/eval/suites/posted-too/run?wait=60", "POST").json["passed"] == 1
+    assert api.ask("/api/eval/suites", "POST", data={**own, "target": "filed"}).status == 201
+    assert api.ask("/api/eval/suites/posted-too/run?wait=60", "POST").json["passed"] == 1
+
+
+def test_a_posted_suite_is_judged_by_registered_models_alone(api: Served) -> None:
+    for model, status in (("openai/gpt-4o", 201), ("openai/gpt-5", 400)):
+        graders = [{"any_of": [{"model": {"rubric": "good?", "panel": [model]}}]}]
+        document = {"name": "posted-judged", "test_cases": [{"input": "x", "graders": graders}]}
+        answer = api.ask("/api/eval/suites", "POST", data=document)
+        assert (answer.status, "openai/gpt-4o" in answer.text) == (status, status == 400), answer.text
+
+
+def test_the_name_of_a_posted_suite_never_leads_to_a_file(api: Served) -> None:
+    """`run NAME` takes a path where there is one: it would be run in place of the suite."""
+    (api.folder / "taken").mkdir()
+    for name, status in (("taken", 409), ("agent.py", 409), ("../x.yaml", 400), ("/tmp/x.yaml", 400), ("a\0", 400)):
+        refused(api.ask("/api/eval/suites", "POST", data={**TASKS, "name": name}), status, "name")
+    assert api.ask("/api/eval/suites", "POST", data={**TASKS, "name": "posted-later"}).status == 201
+    (api.folder / "posted-later").touch()
+    wishes = {"suiteId": "posted-later", "agentId": "right"}
+    refused(api.ask("/api/eval/run", "POST", data=wishes), 400, "posted-later", "also of a file")
 
 
 def test_the_texts_of_a_posted_suite_may_be_of_any_script(api: Served) -> None:
@@ -316,6 +344,8 @@ def test_a_body_that_is_no_json_is_called_that(api: Served, body: str) -> None:
         ({"prompts": ["x.txt"]}, "prompts"),
         ({"gateway": {}}, "gateway"),
         ({"vars": {"a": {"$ref": "x.yaml"}}}, "vars.a.$ref"),
+        ({"vars": {"home": "[redacted"}}, "vars.home"),
+        ({"vars": {"some_api_key": "abcdefgh-12345"}}, "vars.some_api_key"),
         ({"evals": [{"$ref": "x.yaml"}]}, "evals"),
         ({"config": {"judge_model": "openai:gpt"}}, "config.judge_model"),
         ({"gate": {"regression": {"baseline": "/etc/passwd"}}}, "gate.regression.baseline"),
@@ -459,8 +489,12 @@ def test_the_document_describes_every_route_with_examples(api: Served) -> None:
         "delete": ["/baselines/{baseline}"],
     }
     assert {(method, f"/api/eval{path}") for method, paths in documented.items() for path in paths} <= routes
-    assert "examples" in document["components"]["schemas"]["RunRequest"]
-    assert "examples" in document["components"]["schemas"]["Failure"]
+    schemas = document["components"]["schemas"]
+    for name in ("RunRequest", "Summary", "Result", "Suite", "Baseline", "TaskChange", "Retrieved", "Failure"):
+        [example] = schemas[name]["examples"]
+        assert example.keys() <= schemas[name]["properties"].keys(), name
+    assert document["security"] == [{"token": []}]
+    assert not any("422" in each["responses"] for path in document["paths"].values() for each in path.values())
 
 
 GATED = """

@@ -53,6 +53,10 @@ class RegressionRequest:
     threshold: float | None = None
 
 
+class NoRunSince(UsageError):
+    """The baseline is the newest run that has finished."""
+
+
 async def check_regressions(context: Context, request: RegressionRequest) -> Regressions:
     store, today = context.store, context.today
     suite_name = suite_name_of(request.suite, store)
@@ -127,7 +131,7 @@ def _chosen(
     links = _links_since(old, suite_name, store)
     together = _newest_together(links)
     if not together:
-        raise UsageError(
+        raise NoRunSince(
             f"no run of {suite_name} has finished since {_baseline_label(old)}",
             hint=Hint("hint.which_run", suite=suite_name),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,11 +12,13 @@ from typing import Any
 
 from evalharness.contracts.context import Context
 from evalharness.domain.problem import Problem
-from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import PYTHON, Suite
 from evalharness.errors import InvalidFile, UsageError
 from evalharness.formats.suite_files import load_text, ready_made_suites, suites_below
 from evalharness.steps.check_posted_suite import POSTED, document_problems, suite_problems
+from evalharness.steps.check_targets import check_asked_target
+from evalharness.steps.choose_targets import asked_target
+from evalharness.steps.collect_variables import redactor_for
 from evalharness.steps.find_suites import register_suites, without_file
 
 MOST_CASES = 100_000
@@ -43,13 +45,14 @@ async def post_suite(context: Context, written: Mapping[str, Any], targets: Mapp
         raise UsageError("name: a suite needs a name")
     if problems := document_problems(written, targets):
         raise RefusedSuite(problems)
+    _check_name(name)
     _check_free(context, name, folder)
     loaded = _read(_as_yaml({key: value for key, value in written.items() if key != "target"}))
-    target = TargetSpec.model_validate(targets[written["target"]]) if "target" in written else None
+    target = asked_target(targets[written["target"]]) if "target" in written else None
     if loaded.name != name:
         raise UsageError("this is not a suite", hint="give it `tasks`, or `test_cases`")
     suite = loaded.model_copy(update={"target": target})
-    problems = suite_problems(suite, {*targets, *targets.values()})
+    problems = [*suite_problems(suite, _models(targets)), *_lost_values(context, suite)]
     if not suite.cases or len(suite.cases) > MOST_CASES:
         problems.append(Problem(POSTED, 0, "test_cases", f"must have between 1 and {MOST_CASES:,} cases"))
     if problems:
@@ -74,6 +77,29 @@ def _read(text: str) -> Suite:
     return loaded.suite
 
 
+def _lost_values(context: Context, suite: Suite) -> Iterator[Problem]:
+    """Secrets are not stored: a run would take the value from the environment of the server."""
+    redact = redactor_for([suite], {}, context.settings).redact
+    for name, value in suite.vars.items():
+        if "[redacted" in value or redact(value) != value:
+            yield Problem(POSTED, 0, f"vars.{name}", "must not be a secret, which would not be stored")
+
+
+def _models(targets: Mapping[str, str]) -> set[str]:
+    """The language models among the registered targets: these may judge as well."""
+    return {asked_target(written).model for written in targets.values()} - {""}
+
+
+def _check_name(name: str) -> None:
+    """`run NAME` takes the name of a suite for a path where there is one."""
+    if "\0" in name:
+        raise UsageError("name: must not contain the character NUL")
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise UsageError(f"name: '{name}' is a path, not a name")
+    if Path(name).exists():
+        raise NameTaken(f"'{name}' is the name of a file or folder of the server", hint="take another name")
+
+
 def _check_free(context: Context, name: str, folder: Path) -> None:
     known = {line.name for line in context.store.registered_suites()}
     in_files = {file.suite.name for file in suites_below(folder) if file.suite is not None}
@@ -83,6 +109,17 @@ def _check_free(context: Context, name: str, folder: Path) -> None:
 
 def _is_posted(context: Context, name: str) -> bool:
     return any(line.name == name and line.format == PYTHON for line in context.store.registered_suites())
+
+
+async def check_targets(context: Context, targets: Mapping[str, str]) -> None:
+    """Raises UsageError for one that could never be run."""
+    for name, written in targets.items():
+        try:
+            check_asked_target(asked_target(written), context.settings)
+        except InvalidFile:  # which names the file, with all its problems
+            raise
+        except UsageError as error:
+            raise UsageError(f"{name}: {error.message}", hint=error.hint) from None
 
 
 async def run_target(context: Context, suite_name: str, agent: str | None, targets: Mapping[str, str]) -> str:

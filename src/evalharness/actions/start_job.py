@@ -11,13 +11,16 @@ from evalharness.errors import RunBusy, UnknownName, UsageError
 from evalharness.reports.words.job_command import rerun_of
 from evalharness.steps.find_jobs import find_job_of
 from evalharness.steps.find_runs import find_run
+from evalharness.steps.find_suites import is_ambiguous
 
 TRIES = 100
+NUL = r"\u0000"
+"""As JSON writes it."""
 
 
 async def start_job(context: Context, request: JobRequest, name: str = "") -> Job:
     """The request has the suite as `run` takes it, `name` is its name; the run will have the id of the job."""
-    _refuse_secrets(context, request)
+    _check_words(context, request)
     rng = Random()
     for _ in range(TRIES):
         run_id = generate_run_id(context.clock(), rng)
@@ -67,9 +70,16 @@ def _is_taken(context: Context, run_id: str) -> bool:
     return True
 
 
-def _refuse_secrets(context: Context, request: JobRequest) -> None:
-    """A job is stored, and its process is given what was stored."""
+def _check_words(context: Context, request: JobRequest) -> None:
+    """A job is stored, and its process is given what was stored, as the words of its command."""
+    if is_ambiguous(context.store, request.suite):
+        raise UsageError(
+            f"'{request.suite}' is the name of a suite, and also of a file or folder here, which would be run instead",
+            hint="rename one of them",
+        )
     written = request.model_dump_json()
+    if NUL in written:
+        raise UsageError("the words of a command must not contain the character NUL")
     if context.store.redactor.redact(written) != written:
         raise UsageError(
             "the request contains the value of a secret variable", hint="the run reads secrets from the environment"

@@ -91,6 +91,7 @@ def command(**flags: Any) -> int:
     they go on when the server stops, and the next one watches them again.
     """
     from evalharness.actions.find_server import identify_process
+    from evalharness.actions.post_suite import check_targets
     from evalharness.cli.process import stopped_by_signals
     from evalharness.domain.server_address import address_file
     from evalharness.harness import MEMORY, Harness, named_store
@@ -106,6 +107,7 @@ def command(**flags: Any) -> int:
     _check_host(flags["host"], allows_remote=flags["allow_remote"])
     with ExitStack() as opened:
         harness = opened.enter_context(Harness.open(store))
+        harness.call(check_targets, flags["targets"])
         file = AddressFile(address_file(store, find_project_folder(Path.cwd())))
         opened.callback(file.close)
         bound = opened.enter_context(_bound(flags["host"], flags["port"]))

@@ -33,6 +33,7 @@ Code: TypeAlias = Literal[
     "score.zero",
     "grades.capped",
     "reviews.no_gold",
+    "reviews.nothing_to_rank",
     "model.field_left_out",
     "spending.spent",
     "spending.unpriced",

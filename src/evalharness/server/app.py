@@ -8,6 +8,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from evalharness.server.access import Access
 from evalharness.server.callers import Invitations
 from evalharness.server.context import ServerContext
+from evalharness.server.document import DocumentedApp
 from evalharness.server.failures import answer_failures
 from evalharness.server.limits import Limits
 from evalharness.server.pages import assets, compare, home, matrix, run_list, settings
@@ -51,7 +52,7 @@ PAGES = (
 
 def create_app(context: ServerContext) -> FastAPI:
     """One per server. Its documentation is /api/openapi.json: pages that show it would need scripts of others."""
-    app = FastAPI(
+    app = DocumentedApp(
         title="evalharness",
         version=VERSION,
         docs_url=None,

@@ -171,7 +171,7 @@ class JobRunner:
             return
         try:
             process = self._harness.call(launch_job, begun, self._store, self._logs.path(job.run_id))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a word that no program can be given
             _LOGGER.error("job %s cannot be started: %s", job.run_id, error)
             self._put(begun.model_copy(update={"state": "interrupted", "ended_at": now()}), was="running")
             return

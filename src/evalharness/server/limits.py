@@ -23,8 +23,9 @@ MOST_WAITING = 100
 QUEUE_S = 5.0
 RETRY_AFTER_S = 5
 ANSWER_S = 30.0
-LONGEST_WAIT_S = 35.0
-"""For a request that waits for a run, which it may do for 30 s."""
+MOST_WAIT_S = 60.0
+"""How long a request may wait for a run."""
+LONGEST_WAIT_S = MOST_WAIT_S + 5.0
 LINGER_S = 0.5
 EVENTS = "/events"
 

@@ -23,4 +23,12 @@ def _checks(grade: Grade, expected: str) -> list[CheckDetail]:
     rows = grade.evidence if isinstance(grade.evidence, list) else []
     if rows and all(isinstance(row, dict) and row.keys() == CheckDetail.model_fields.keys() for row in rows):
         return [CheckDetail.model_validate(row) for row in rows]
-    return [CheckDetail(check=grade.grader, passed=grade.passed, expected=expected, actual=grade.reason)]
+    return [CheckDetail(check=grade.grader, passed=grade.passed, expected=expected, actual=_found(grade))]
+
+
+def _found(grade: Grade) -> str:
+    """What was compared, as far as the grader says it, else its reason."""
+    evidence = grade.evidence
+    if isinstance(evidence, dict) and {"expected", "actual"} <= evidence.keys():
+        return as_text(evidence["actual"])
+    return grade.reason

@@ -62,7 +62,7 @@ def suite_problems(suite: Suite, models: Collection[str]) -> list[Problem]:
     found = [_problem(field, "may not be part of a suite that is posted") for field in _set_fields(suite)]
     judge = suite.config.judge_model
     if judge and judge not in models:
-        found.append(_problem("config.judge_model", _unregistered(judge)))
+        found.append(_problem("config.judge_model", _unregistered(judge, models)))
     if suite.gate is not None and suite.gate.regression and _is_path(suite.gate.regression.baseline):
         found.append(_problem("gate.regression.baseline", "must be the name of a baseline, not a file"))
     known = {name.lower() for name in suite.vars}
@@ -101,9 +101,9 @@ def _grader_problems(place: str, spec: GraderSpec, models: Collection[str]) -> I
         options = registry.parse_options("grader", spec)
     except (UsageError, ValidationError):  # reported where the suite is read
         return
-    for name in _models(spec.options):
+    for name in sorted({*options.named_judges, *_models(spec.options)}):
         if name not in models:
-            yield _problem(f"{place}.model", _unregistered(name))
+            yield _problem(f"{place}.model", _unregistered(name, models))
     for part in options.parts:
         yield from _grader_problems(place, part, models)
 
@@ -116,8 +116,11 @@ def _models(options: Json) -> Iterator[str]:
                 yield from (str(name) for name in (value if isinstance(value, list | tuple) else [value]) if name)
 
 
-def _unregistered(model: str) -> str:
-    return f"the judge model '{model}' is not one that this server registered; leave it out to use the server's own"
+def _unregistered(model: str, models: Collection[str]) -> str:
+    known = f" ({', '.join(sorted(models))})" if models else ""
+    return (
+        f"the model '{model}' is not one that this server registered{known}; leave it out to use the server's own judge"
+    )
 
 
 def _variable_problems(place: str, written: Json, known: Collection[str]) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from pydantic import ValidationError
 
@@ -32,6 +33,11 @@ def with_checked_targets(file: LoadedFile, settings: Settings) -> LoadedFile:
     for judge in _judges(file.suite):
         problems += _checked(file, (), partial(_check_script, judge, file))
     return replace(file, problems=(*file.problems, *dict.fromkeys(problems))) if problems else file
+
+
+def check_asked_target(spec: TargetSpec, settings: Settings) -> None:
+    """One that was not named by a suite. Raises UsageError where its function, provider or script does not exist."""
+    _check_target(spec, LoadedFile(Path.cwd() / "target", None), settings)
 
 
 def _checked(file: LoadedFile, place: FieldPath, check: Callable[[], None]) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ A suite with prompts asks each of these with each prompt. Without a target of it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -25,7 +25,7 @@ LONGEST_NAME = 200
 def choose_targets(suite: Suite, asked: Sequence[WrittenTarget], where: str) -> tuple[Suite, list[Variant]]:
     """The variants to run. Targets asked for, and variants, replace what single cases say; the suite comes without."""
     if asked:
-        named = _by_label(_asked_target(written, suite) for written in asked)
+        named = _by_label(_asked_of_suite(written, suite) for written in asked)
         variants = _with_variants(suite, named) or [_named(label, spec) for label, spec in named.items()]
         return without_own_targets(suite), _with_prompts(suite, variants, where)
     if suite.variants:
@@ -129,14 +129,21 @@ def without_own_targets(suite: Suite) -> Suite:
     return suite.model_copy(update={"cases": cases})
 
 
-def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
-    """It is found from the current folder, and the run remembers which that was; a target file has its own folder."""
+def _asked_of_suite(written: WrittenTarget, suite: Suite) -> TargetSpec:
+    if isinstance(written, str) and written in suite.targets:
+        return suite.targets[written].model_copy(update={"name": written})
+    return asked_target(written, suite.secrets)
+
+
+def asked_target(written: WrittenTarget, secrets: Collection[str] = ()) -> TargetSpec:
+    """It is found from the current folder, and the run remembers which that was; a target file has its own folder.
+
+    `secrets` are the suite's. Raises UsageError.
+    """
     if isinstance(written, str):
-        if written in suite.targets:
-            return suite.targets[written].model_copy(update={"name": written})
         is_short_form = TargetSpec.model_validate(written).kind != written  # `cmd:agent config.yaml` is no file
         if Path(written).suffix in (".yaml", ".yml", ".json") and not is_short_form:
-            return load_target(Path(written), suite.secrets).model_copy(update={"source_file": written})
+            return load_target(Path(written), secrets).model_copy(update={"source_file": written})
     try:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:
@@ -145,6 +152,6 @@ def _asked_target(written: WrittenTarget, suite: Suite) -> TargetSpec:
         registry.load("target", spec.kind)
     except UnknownName as error:
         raise unknown_target(error, spec.kind, Path.cwd()) from None
-    if spec.kind == "http" and (why := exposed_in_address(spec.options, suite.secrets)):
+    if spec.kind == "http" and (why := exposed_in_address(spec.options, secrets)):
         raise UsageError(f"the target's address {why}", hint=Hint("hint.key_as_variable"))
     return spec if spec.root or spec.function else spec.model_copy(update={"root": str(Path.cwd())})

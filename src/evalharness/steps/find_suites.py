@@ -67,6 +67,14 @@ def _meant_by(store: SuiteStore, name: str, format_name: str | None) -> list[Loa
     return [LoadedFile(path, None, (Problem(name, 0, "", message, suggestion=meant),))]
 
 
+def is_ambiguous(store: SuiteStore, name: str) -> bool:
+    """Whether this names a suite that is in no file of the user's, and is a path as well."""
+    if not Path(name).exists():
+        return False
+    registered = store.registered_suite(name)
+    return name in ready_made_suites() or (registered is not None and registered.format == PYTHON)
+
+
 def _as_it_is_now(registered: RegisteredSuite) -> LoadedFile:
     """The file counts as long as it still holds this suite; after that, what was stored of it, with a warning."""
     stored = _without_lost_values(registered.suite)

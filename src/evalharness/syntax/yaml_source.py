@@ -315,7 +315,7 @@ def syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Problem:
     # PyYAML puts what is missing at the end of a file on the line after the last one.
     line = min(mark.line, max(len(text.splitlines()), 1) - 1)
     message = _rephrased(str(error.problem), text[mark.index : mark.index + 1])
-    opened = f" (this part starts on line {start.line + 1})" if start is not None and start.line < line else ""
+    opened = f" (it starts on line {start.line + 1})" if start is not None and start.line < line else ""
     return Problem(file, line + 1, "", f"not valid YAML: {message}{opened}")
 
 

@@ -291,7 +291,7 @@ NUMBERS = {
     "cases": (
         *("run.cases_in_error", "run.cases_failed", "run.cases_ungraded", "measure.not_estimable", "gate.basis"),
         *("comparison.worst_possible", "comparison.by_name_alone", "settle.more_cases", "settle.more_clusters"),
-        *("plan.fewer_cases", "rates.cases"),
+        *("plan.fewer_cases", "rates.cases", "reviews.nothing_to_rank"),
     ),
     "passes": ("rates.cases",),
     "clusters": ("comparison.worst_possible", "settle.more_clusters"),

@@ -144,7 +144,7 @@ def test_an_anchored_key_is_a_key_and_may_be_named_again(pure: bool) -> None:
         ("a: 1\nb:\n\t- x\n", 3, "tab"),
         ("a: 1\nb: c: d\n", 2, "unexpected ':'"),
         ("a: 1\nb: @x\n", 2, "cannot start with '@'"),
-        ("a: 1\nb: 'open\nc: 2\n", 3, "started on line 2"),
+        ("a: 1\nb: 'open\nc: 2\n", 3, "starts on line 2"),
         ("a: 1\nb: [1, 2\n", 2, "bracket"),
         ("a: 1\nb: [", 2, "a bracket is not closed"),
         ("a: 1\nb: {", 2, "a bracket is not closed"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,6 @@ from evalharness.domain.suite import ListedSuite
 from evalharness.reports.pages.page_actions import PageAction
 from evalharness.reports.pages.plots import sparkline
 from evalharness.reports.pages.run_list import RunRow
-from evalharness.reports.wording import naming
 
 BROKEN = "(broken)"
 FEWEST_POINTS = 2
@@ -47,11 +45,10 @@ class HomePage:
 
 
 def suite_card(
-    suite: ListedSuite, newest: RunRow | None, lines: Sequence[RunLine], store: str | None, action: PageAction | None
+    suite: ListedSuite, newest: RunRow | None, lines: Sequence[RunLine], command: str, action: PageAction | None
 ) -> SuiteCard:
-    """`lines` are its newest runs, newest first."""
+    """`lines` are its newest runs, newest first; a broken one comes with its file as it is named here."""
     is_broken = suite.suite == BROKEN
-    word = shlex.quote(suite.file or suite.suite)
     about = [
         "" if suite.cases is None else count(suite.cases, "case"),
         count(suite.variants, "variant") if suite.variants and suite.variants > 1 else suite.target,
@@ -66,7 +63,7 @@ def suite_card(
         rate=newest.rate if newest else "",
         when=newest.when if newest else "",
         spark=rate_sparkline(lines),
-        command=f"eval-harness {'validate' if is_broken else 'run'} {word}{'' if is_broken else naming(store)}",
+        command=command,
         problem="This file cannot be read as a suite." if is_broken else "",
         action=action,
     )

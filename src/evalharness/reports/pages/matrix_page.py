@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalharness.domain.case import as_text
@@ -56,12 +56,6 @@ class MatrixRow:
     case_id: str
     cells: Sequence[Cell | None]
 
-    @property
-    def urgency(self) -> int:
-        """Cases on which the runs disagree first, then those that no run passes, then those that all pass."""
-        states = {cell.state for cell in self.cells if cell}
-        return 0 if len(states) > 1 else 2 if states == {"passed"} else 1
-
 
 @dataclass(frozen=True, slots=True)
 class MatrixPage:
@@ -75,7 +69,7 @@ class MatrixPage:
 
 
 def matrix_page(runs: Sequence[ReportedRun], stored: Sequence[StoredCases]) -> MatrixPage:
-    rows = sorted(_rows(runs, stored), key=lambda row: row.urgency)
+    asked = _asked(runs)
     suites = list(dict.fromkeys(run.report.metadata.suite_name for run in runs))
     columns = [_column(run, with_suite=len(suites) > 1) for run in runs]
     notes = asked_at_once([run.report.comparison for run in runs if run.report.comparison])
@@ -83,8 +77,8 @@ def matrix_page(runs: Sequence[ReportedRun], stored: Sequence[StoredCases]) -> M
         title=", ".join(suites[:3]) or "runs",
         sentence=_sentence(runs, columns),
         columns=columns,
-        rows=rows[:MOST_ROWS],
-        hidden=max(0, len(rows) - MOST_ROWS),
+        rows=_rows(runs, stored, asked[:MOST_ROWS]),
+        hidden=max(0, len(asked) - MOST_ROWS),
         notes=[as_sentence(say(note)) for note in notes],
     )
 
@@ -116,19 +110,37 @@ def _column(run: ReportedRun, *, with_suite: bool) -> Column:
     )
 
 
-def _rows(runs: Sequence[ReportedRun], stored: Sequence[StoredCases]) -> Iterator[MatrixRow]:
-    """Runs of one suite share rows; each suite has rows of its own."""
+AskedCase = tuple[str, str]
+"""The suite and the id of a case: runs of one suite share rows, each suite has rows of its own."""
+
+
+def _asked(runs: Sequence[ReportedRun]) -> list[AskedCase]:
+    """Cases on which the runs disagree first, then those that no run passes, then those that all pass."""
+    states: dict[AskedCase, set[str]] = {}
+    for run in runs:
+        for case in run.report.cases:
+            states.setdefault((run.report.metadata.suite_name, case.case_id), set()).add(mark_of_case(case))
+
+    def urgency(asked: AskedCase) -> int:
+        return 0 if len(states[asked]) > 1 else 2 if states[asked] == {"passed"} else 1
+
+    return sorted(states, key=urgency)
+
+
+def _rows(runs: Sequence[ReportedRun], stored: Sequence[StoredCases], asked: Sequence[AskedCase]) -> list[MatrixRow]:
+    """Of these cases alone are trials read."""
     results = [{case.case_id: case for case in run.report.cases} for run in runs]
     suites = [run.report.metadata.suite_name for run in runs]
-    asked = ((suite, case_id) for suite, found in zip(suites, results, strict=True) for case_id in found)
-    for suite, case_id in dict.fromkeys(asked):
+    rows = []
+    for suite, case_id in asked:
         cells = [
             _cell(found[case_id], cases.trials(case_id), f"{number}/{case_id}", runs[number].report.metadata.run_id)
             if case_id in found and suites[number] == suite
             else None
             for number, (found, cases) in enumerate(zip(results, stored, strict=True))
         ]
-        yield MatrixRow(f"{suite} / {case_id}" if len(set(suites)) > 1 else case_id, case_id, cells)
+        rows.append(MatrixRow(f"{suite} / {case_id}" if len(set(suites)) > 1 else case_id, case_id, cells))
+    return rows
 
 
 def _cell(result: CaseResult, trials: Sequence[Trial], key: str, run: str) -> Cell:

@@ -21,6 +21,9 @@ class PageCommands:
     def run(self, request: JobRequest) -> str:
         return self._words(*run_command(request))
 
+    def validate(self, file: str) -> str:
+        return f"eval-harness validate {shlex.quote(file)}"
+
     def resume(self, run: str) -> str:
         return self._words("resume", run)
 

@@ -75,7 +75,8 @@ class _Steps:
     def _repair(self) -> Iterator[NextStep]:
         """What helps, once the cause of the first failure is known and fixed."""
         report, run = self._report, self._run
-        if "human" in report.awaited:
+        has_nothing_to_rank = any(note.code == "reviews.nothing_to_rank" for note in report.notes)
+        if "human" in report.awaited and (report.reviews or not has_nothing_to_rank):
             yield self._rate(report)
         if "model" in report.awaited:
             yield self._regrade("", label="grade")

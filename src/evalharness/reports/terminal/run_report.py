@@ -109,7 +109,8 @@ class _Writer:
     def _end(self, runs: Sequence[ReportedRun]) -> None:
         """The verdict of each, and what to do next about the worst."""
         worst_code = worst([each.report.exit_code for each in runs])
-        chosen = next(each for each in runs if each.report.exit_code == worst_code)
+        found = [each for each in runs if each.report.exit_code == worst_code]
+        chosen = next((each for each in found if "human" in each.report.awaited and each.report.reviews), found[0])
         steps: list[NextStep] = []
         if self._with_next_step and chosen.run is not None:
             listed = tuple(sorted(chosen.report.failures, key=listed_first))

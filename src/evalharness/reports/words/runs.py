@@ -191,6 +191,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "score.zero": _without_score("scored 0"),
         "grades.capped": _grades_capped,
         "reviews.no_gold": "the gold answers of {grader} were left out: {why}",
+        "reviews.nothing_to_rank": lambda grader, cases, least: (
+            f"{grader}: {count(cases, 'case')} with fewer than {least} answers to rank; "
+            "run more trials or variants, or run the suite again"
+        ),
         "model.field_left_out": "{model} does not accept {field}, so it was left out",
         "spending.spent": spent_of,
         "spending.unpriced": lambda answers: f"{count(answers, 'answer')} without a known cost, not counted by the cap",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import APIRouter
@@ -80,8 +80,11 @@ def _compared(server: ServerContext, old: str, new: str, case: str) -> ReportedC
 def _chooser(
     server: ServerContext, site: PageSite, old: str, new: str, names: tuple[str, str] = ("RUN", "RUN")
 ) -> Chooser:
-    lines = server.harness.call(list_runs, OFFERED_RUNS, None).lines
-    offered = dict(_offered(lines))
+    finished = [line for line in server.harness.call(list_runs, OFFERED_RUNS, None).lines if line.finished_at]
+    offered = dict(map(_offered, finished))
+    swapped = site.link(old=new, new=old) if old and new else ""
+    if not (old or new):
+        old, new = _newest_pair(finished)
     for chosen, name in ((old, names[0]), (new, names[1])):
         if chosen and chosen not in offered:
             offered = {chosen: name if name != "RUN" else chosen, **offered}
@@ -90,13 +93,20 @@ def _chooser(
         runs=list(offered.items()),
         old=old,
         new=new,
-        swapped=site.link(old=new, new=old) if old and new else "",
+        swapped=swapped,
         command=site.commands.compare(*words),
     )
 
 
-def _offered(lines: Sequence[RunLine]) -> Iterator[tuple[str, str]]:
-    for line in lines:
-        if line.finished_at:
-            parts = (f"{line.name} · {line.suite_name}", line.variant, line.verdict)
-            yield line.id, " · ".join(part for part in parts if part)
+def _offered(line: RunLine) -> tuple[str, str]:
+    parts = (f"{line.name} · {line.suite_name}", line.variant, line.verdict)
+    return line.id, " · ".join(part for part in parts if part)
+
+
+def _newest_pair(lines: Sequence[RunLine]) -> tuple[str, str]:
+    """The newest run with one of its suite before it: what one most likely wants to compare."""
+    for place, newest in enumerate(lines):
+        for before in lines[place + 1 :]:
+            if before.suite_name == newest.suite_name:
+                return before.id, newest.id
+    return (lines[-1].id, lines[0].id) if lines else ("", "")

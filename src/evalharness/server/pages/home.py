@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
@@ -12,7 +14,7 @@ from evalharness.reports.pages.run_list import run_rows
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.pages.running import running_ids
 from evalharness.server.pages.site import PageSite, Site, shown_folder
-from evalharness.server.pages.suites import listed_suites, run_action
+from evalharness.server.pages.suites import listed_suites, run_action, terminal_command
 
 router = APIRouter(include_in_schema=False)
 NEWEST_RUNS = 10
@@ -36,9 +38,10 @@ def home(server: Server, site: Site) -> HTMLResponse:
 
 def _card(suite: ListedSuite, server: ServerContext, site: PageSite, running: frozenset[str]) -> SuiteCard:
     if suite.suite == BROKEN:
-        return suite_card(suite, None, (), site.store, None)
+        named = suite._replace(file=shown_folder(Path(suite.file)))
+        return suite_card(named, None, (), site.commands.validate(named.file), None)
     store = server.harness.context.store
     lines = store.list_runs(SPARK_RUNS, suite.suite)
     rows = run_rows(lines[:1], server.harness.context.clock(), running)
     action = run_action(suite, server, site, with_targets=False)
-    return suite_card(suite, rows[0] if rows else None, lines, site.store, action)
+    return suite_card(suite, rows[0] if rows else None, lines, terminal_command(suite, server, site), action)

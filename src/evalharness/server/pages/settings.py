@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from evalharness.reports.pages.page_commands import REGISTER
 from evalharness.reports.pages.run_page import FigureRow
 from evalharness.server.context import Server
-from evalharness.server.pages.site import Site, shown_folder
+from evalharness.server.pages.site import Site
 from evalharness.version import VERSION
 
 router = APIRouter(include_in_schema=False)
@@ -34,7 +34,7 @@ def settings(server: Server, site: Site) -> HTMLResponse:
         ),
         (
             "What it reads and writes",
-            [FigureRow("store", options.store), FigureRow("suites below", shown_folder(options.suites))],
+            [FigureRow("store", options.store), FigureRow("suites below", str(options.suites))],
         ),
         ("Registered targets", targets or [FigureRow("none", REGISTER)]),
         ("Limits", [FigureRow("runs at once", str(options.jobs), "further ones wait in a queue")]),

@@ -44,7 +44,7 @@ def suite(server: Server, site: Site, name: str) -> HTMLResponse:
         "suite.html",
         page=suite_page(trend, site.presentation),
         page_actions=actions,
-        start=actions.first,
+        start=terminal_command(found, server, site) if found else "",
         baselines=server.harness.context.store.baselines(name),
     )
 
@@ -73,7 +73,7 @@ def run_action(
     suite: ListedSuite, server: ServerContext, site: PageSite, *, with_targets: bool = True
 ) -> PageAction | None:
     """None for a suite without a target where none is registered either."""
-    has_own = bool(suite.target) or (suite.variants or 1) > 1
+    has_own = _has_own_target(suite)
     if not (has_own or server.options.targets):
         return None
     own = [("", suite.target or "the suite's own")] if has_own else []
@@ -85,6 +85,16 @@ def run_action(
         command=site.commands.run(_request(suite, server, "" if has_own else choices[0][0])),
         choices=[ChoiceField("target", "on", choices)] if asks else (),
     )
+
+
+def terminal_command(suite: ListedSuite, server: ServerContext, site: PageSite) -> str:
+    """What runs it in a terminal, where it may be given any target."""
+    request = _request(suite, server, "")
+    return site.commands.run(request if _has_own_target(suite) else request.model_copy(update={"target": "TARGET"}))
+
+
+def _has_own_target(suite: ListedSuite) -> bool:
+    return bool(suite.target) or (suite.variants or 1) > 1
 
 
 def _request(suite: ListedSuite, server: ServerContext, target: str) -> JobRequest:

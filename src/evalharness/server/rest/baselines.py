@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
-from evalharness.actions.check_regressions import RegressionRequest, check_regressions
+from evalharness.actions.check_regressions import NoRunSince, RegressionRequest, check_regressions
 from evalharness.actions.compare_runs import compare_runs
 from evalharness.actions.set_baseline import list_baselines, remove_baseline, set_baseline
 from evalharness.actions.show_overview import show_progress
@@ -96,7 +96,10 @@ def get_regressions(
     """Tasks whose score fell by more than the threshold from the baseline to the newest run."""
     offset = offset_of(cursor)
     _require_baseline(server, suite, baseline)
-    found = server.harness.call(check_regressions, RegressionRequest(suite, baseline, threshold=threshold))
+    try:
+        found = server.harness.call(check_regressions, RegressionRequest(suite, baseline, threshold=threshold))
+    except NoRunSince as error:
+        raise Refusal(404, error.message, hint="POST /api/eval/suites/{name}/run starts one") from None
     changes = [task for task in found.tasks if show_all or task.degraded]
     page = [TaskChange.model_validate(task.model_dump(by_alias=True)) for task in changes[offset : offset + limit]]
     following = {"cursor": offset + limit} if offset + limit < len(changes) else None

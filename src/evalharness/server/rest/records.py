@@ -8,6 +8,51 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic.alias_generators import to_camel
 
 RUN_ID = "eval-20261118-203000-1f0c"
+RESULT = {
+    "taskId": "peru",
+    "taskCategory": "america",
+    "passed": False,
+    "score": 0.5,
+    "durationMs": 12.0,
+    "tokensUsed": 240,
+    "costUsd": 0.0008,
+    "toolCallsMade": 2,
+    "error": "expected 'Lima', got 'Cusco'",
+    "details": [
+        {"check": "exact", "passed": False, "expected": "Lima", "actual": "Cusco"},
+    ],
+    "state": "failed",
+}
+SUMMARY = {
+    "id": RUN_ID,
+    "name": "brave-otter-042",
+    "suiteName": "capitals",
+    "target": "agent.py:answer",
+    "timestamp": "2026-11-18T20:30:00Z",
+    "state": "finished",
+    "verdict": "FAILED",
+    "totalTasks": 3,
+    "passed": 2,
+    "failed": 1,
+    "errors": 0,
+    "skipped": 0,
+    "awaiting": 0,
+    "pending": 0,
+    "totalDurationMs": 41.0,
+    "totalCostUsd": 0.0012,
+    "passRate": 0.8333,
+    "perCategory": {"america": {"passed": 0, "failed": 1, "avgScore": 0.5}},
+    "matrixId": RUN_ID,
+    "trials": {"passed": 5, "failed": 1},
+    "plannedTrials": 6,
+    "change": 6,
+    "results": [RESULT],
+}
+
+
+def shown(**example: Any) -> ConfigDict:
+    """An example of the whole record, for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
 
 
 class Answer(BaseModel):
@@ -33,18 +78,7 @@ class Problem(Answer):
 class Failure(Answer):
     """Every error has this form."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "error": "unknown run 'eval-1'",
-                    "code": "not_found",
-                    "hint": "known: brave-otter-042",
-                    "problems": [],
-                }
-            ]
-        }
-    )
+    model_config = shown(error="unknown run 'eval-1'", code="not_found", hint="known: brave-otter-042", problems=[])
 
     error: str
     code: str
@@ -63,7 +97,19 @@ class Registered(Done):
 class Suite(Answer):
     """`id` is the name. `where`: file, registered or ready-made."""
 
-    id: str = Field(examples=["capitals"])
+    model_config = shown(
+        id="capitals",
+        name="capitals",
+        where="file",
+        description="Where governments sit.",
+        cases=3,
+        trials=2,
+        target="agent.py:answer",
+        categories=["america", "europe"],
+        variants=1,
+    )
+
+    id: str
     name: str
     where: str
     description: str
@@ -77,7 +123,17 @@ class Suite(Answer):
 class Baseline(Answer):
     """`id` is `SUITE/NAME`; `timestamp` is when it was set."""
 
-    id: str = Field(examples=["capitals/default"])
+    model_config = shown(
+        id="capitals/default",
+        name="default",
+        suiteName="capitals",
+        runId=RUN_ID,
+        runName="brave-otter-042",
+        runIds=[RUN_ID],
+        timestamp="2026-11-18T20:31:00Z",
+    )
+
+    id: str
     name: str
     suite_name: str
     run_id: str
@@ -99,6 +155,8 @@ class Result(Answer):
     `error` and `details` are those of the first trial that did not pass.
     """
 
+    model_config = shown(**RESULT)
+
     task_id: str
     task_category: str
     passed: bool
@@ -119,12 +177,15 @@ class Category(Answer):
 
 
 class Summary(Answer):
-    """A run as far as it is known. `state`: queued, running, cancelling, finished, cancelled, interrupted, unfinished.
+    """A run as far as it is known. `state`: queued, running, cancelling, finished, cancelled, interrupted, unfinished,
+    not_started.
 
     `totalDurationMs` is how long the run took so far by the clock; costs and verdict are there once it has stopped.
     """
 
-    id: str = Field(examples=[RUN_ID])
+    model_config = shown(**SUMMARY)
+
+    id: str
     name: str
     suite_name: str
     target: str
@@ -154,11 +215,30 @@ class Summary(Answer):
 class StartedRun(Summary):
     """`runs` has the ids of all runs of a matrix, once they are known."""
 
+    model_config = shown(**SUMMARY, runs=[RUN_ID])
+
     runs: list[str]
 
 
 class Case(Answer):
     """`marks` has a letter for each finished trial: passed, failed, error, skipped, awaiting."""
+
+    model_config = shown(
+        id="peru",
+        position=1,
+        name="",
+        category="america",
+        tags=["am"],
+        state="failed",
+        isFlaky=True,
+        marks="fp",
+        trials=2,
+        passed=1,
+        graded=2,
+        score=0.5,
+        latencyS=0.012,
+        costUsd=None,
+    )
 
     id: str
     position: int
@@ -184,7 +264,20 @@ class WholeCase(Answer):
 
 
 class Trial(Answer):
-    """`index` counts from 0. `change` grows with each trial of the run that is written."""
+    """`index` counts from 0."""
+
+    model_config = shown(
+        caseId="peru",
+        index=0,
+        state="failed",
+        firstState="failed",
+        score=0.0,
+        reason="expected 'Lima', got 'Cusco'",
+        durationMs=12.0,
+        costUsd=0.0004,
+        inputTokens=100,
+        outputTokens=20,
+    )
 
     case_id: str
     index: int
@@ -209,6 +302,18 @@ class WholeTrial(Answer):
 class TaskChange(Answer):
     """`delta` is positive where the score fell."""
 
+    model_config = shown(
+        taskId="peru",
+        previousScore=1.0,
+        currentScore=0.5,
+        degraded=True,
+        delta=0.5,
+        previousState="passed",
+        currentState="failed",
+        comparable=True,
+        variant="agent.py:answer",
+    )
+
     task_id: str
     previous_score: float | None
     current_score: float | None
@@ -221,6 +326,8 @@ class TaskChange(Answer):
 
 
 class FlakyCase(Answer):
+    model_config = shown(taskId="peru", flipRate=0.5, passed=5, trials=10, runs=3, isNew=True)
+
     task_id: str
     flip_rate: float
     passed: int
@@ -231,6 +338,19 @@ class FlakyCase(Answer):
 
 class Retrieved(Answer):
     """Figures are null where nothing says which documents are right."""
+
+    model_config = shown(
+        query="capital of France",
+        retrievedCount=2,
+        k=2,
+        hitAt1=False,
+        hitAtK=True,
+        recall=1.0,
+        precisionAtK=0.5,
+        mrr=0.5,
+        ndcg=0.63,
+        ranks={"paris.md": 2},
+    )
 
     query: str
     retrieved_count: int
@@ -247,6 +367,10 @@ class Retrieved(Answer):
 class Harness(Answer):
     """A ready-made suite; `id` is its name."""
 
+    model_config = shown(
+        id="ready/bug-fix", name="ready/bug-fix", description="Code with one mistake", cases=3, recentRuns=[RUN_ID]
+    )
+
     id: str
     name: str
     description: str
@@ -262,6 +386,8 @@ Name = Annotated[str, Field(min_length=1, max_length=500)]
 class RunWishes(Body):
     """`agentId` is a target that the owner of the server registered; `timeout` are seconds for each task."""
 
+    model_config = shown(agentId="agent", timeout=60)
+
     agent_id: Name | None = None
     baseline_id: Name | None = None
     timeout: Annotated[float, Field(gt=0, le=86_400)] | None = None
@@ -269,7 +395,7 @@ class RunWishes(Body):
 
 
 class RunRequest(RunWishes):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"suiteId": "capitals", "agentId": "agent"}]})
+    model_config = shown(suiteId="capitals", agentId="agent", timeout=60)
 
     suite_id: Name
     provider: str | None = None
@@ -277,15 +403,13 @@ class RunRequest(RunWishes):
 
 
 class BaselineRequest(Body):
+    model_config = shown(name="main")
+
     name: Name = "default"
 
 
 class RetrievalRequest(Body):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"query": "capital of France", "retrievedDocs": ["paris.md"], "expectedDoc": "paris.md"}]
-        }
-    )
+    model_config = shown(query="capital of France", retrievedDocs=["paris.md"], expectedDoc="paris.md")
 
     query: str
     retrieved_docs: list[JsonValue] = Field(default_factory=list, max_length=10_000)

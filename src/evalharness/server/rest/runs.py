@@ -19,6 +19,7 @@ from evalharness.domain.job import Job, JobRequest
 from evalharness.errors import UnknownName
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
+from evalharness.server.limits import MOST_WAIT_S
 from evalharness.server.rest.answering import (
     BUSY,
     ERRORS,
@@ -37,7 +38,9 @@ from evalharness.server.rest.summaries import queued_summary, summary_of
 router = APIRouter(prefix=PREFIX, tags=["runs"])
 LOOK_S = 0.1
 _SUMMARIES, _SUMMARY = TypeAdapter(list[Summary]), TypeAdapter(Summary)
-Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the end of the run; 0: do not wait.")]
+Wait = Annotated[
+    float, Query(ge=0, le=MOST_WAIT_S, description="Seconds to wait for the end of the run; 0: do not wait.")
+]
 SuiteName = Annotated[str, Path(max_length=500, description="The name of a suite.")]
 
 

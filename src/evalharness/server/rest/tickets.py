@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from evalharness.server.context import Server
+from evalharness.server.rest.answering import ERRORS
 
 router = APIRouter(prefix="/api", tags=["server"])
 
@@ -15,7 +16,7 @@ class Ticket(BaseModel):
     """For `/?token=TICKET`, once and within a minute."""
 
 
-@router.post("/tickets", status_code=201)
+@router.post("/tickets", status_code=201, responses=dict(ERRORS))
 def issue_ticket(server: Server) -> Ticket:
     """A ticket opens the pages in a browser: `/?token=TICKET`, once and within a minute."""
     return Ticket(ticket=server.tickets.issue())
