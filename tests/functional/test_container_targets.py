@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from container_runtimes import IMAGE, TestRuntime, archive_of
+from container_runtimes import IMAGE, TestRuntime, archive_of, busybox_archive
 from driving import Outcome, drive, write
 from replayed import model_server
 from threaded_server import Reply, serving
@@ -51,7 +51,7 @@ SUITE: dict[str, Any] = {
                 {"files": ["made.txt", {"path": "network", "contains": "lo"}]},
                 {"container_command": LOOK},
                 {"container_command": {"command": AGAIN, "in": "end_state"}},
-                {"container_command": {"command": ["ls", "/state/bin/sh"], "image": "evalharness-test:agent"}},
+                {"container_command": {"command": ["ls", "/state/bin/sh"], "image": "evalharness-test:other"}},
             ],
         },
         {
@@ -75,7 +75,7 @@ def run(folder: Path, runtime: TestRuntime, suite: dict[str, Any], *words: str, 
 
 def test_the_gateway_and_the_end_state(container_runtime: TestRuntime, tmp_path: Path) -> None:
     runtime = container_runtime
-    runtime.image("evalharness-test:agent")
+    runtime.image("evalharness-test:other")
     images = runtime.images()
     with model_server() as server:
         done = run(tmp_path, runtime, SUITE, **server.environment)
@@ -125,3 +125,17 @@ def test_an_image_without_a_shell_gets_a_socket(use_runtime: Callable[[str], Tes
         result = asyncio.run(ask(int(address.rpartition(":")[2])))
     assert result.stdout == b"welcome ['lo']\n", result.stderr
     assert runtime.containers() == []
+
+
+def test_a_run_goes_on_in_the_images_it_began_with(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    runtime = use_runtime("docker")
+    image = "evalharness-test:changing"
+    suite = {**SUITE, "target": {"container": {"image": image, "command": ["/there"]}}}
+    runtime.image(image)
+    try:
+        assert run(tmp_path, runtime, suite).code == 3, "it cannot be started"
+        runtime.call("import", "-", image, stdin=busybox_archive({"there": "#!/bin/sh\n"}))
+        resumed = drive(tmp_path, "resume", env=dict(runtime.environment))
+        assert resumed.code == 2 and f"the image {image} is " in resumed.err, resumed.both
+    finally:
+        runtime.call("rmi", "--force", image)

@@ -23,6 +23,7 @@ SCRIPT = r"""#!/bin/sh
 config=$5; shift 5
 [ "$1" = Silence ] && { echo "no model" >&2; exit 3; }
 [ "$1" = Fail ] && { echo '{"type":"error","error":"the model refused"}'; exit 0; }
+[ "$1" = Crash ] && { echo '{"type":"agent_choice","content":"almost"}'; exit 5; }
 body="{\"model\": \"served\", \"messages\": [{\"role\": \"user\", \"content\": \"$1\"}]}"
 reply=$(wget -q -O - --header "Authorization: Bearer $OPENAI_API_KEY" --header "Content-Type: application/json" \
   --post-data "$body" "$OPENAI_BASE_URL/chat/completions" | sed 's/.*"content": *"\([^"]*\)".*/\1/')
@@ -92,6 +93,7 @@ def test_what_goes_wrong(use_runtime: Callable[[str], TestRuntime], tmp_path: Pa
         "wrong-size": session("How many?", size="XL"),
         "wrong-tool": session("How many?", tool="other"),
         "wrong-end": session("Fail"),
+        "wrong-code": session("Crash"),
         "error-silent": session("Silence"),
         "error-setup": session("How many?", setup="echo wrong >&2; exit 4"),
     }
@@ -99,7 +101,7 @@ def test_what_goes_wrong(use_runtime: Callable[[str], TestRuntime], tmp_path: Pa
     failing = ask(tmp_path, runtime, "--only", "wrong-*")
     assert failing.code == 1, failing.both
     assert {trial["case_id"]: trial["state"] for trial in failing.report["trials"]} == {
-        "wrong-size": "failed", "wrong-tool": "failed", "wrong-end": "failed",
+        "wrong-size": "failed", "wrong-tool": "failed", "wrong-end": "failed", "wrong-code": "failed",
     }  # fmt: skip
     broken = ask(tmp_path, runtime, "--only", "error-silent,error-setup")
     assert broken.code == 3, broken.both

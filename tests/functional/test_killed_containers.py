@@ -77,6 +77,7 @@ def test_random_kills(container_runtime: TestRuntime, tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_many_random_kills(container_runtime: TestRuntime, tmp_path_factory: pytest.TempPathFactory) -> None:
     for number in range(20):
         kill_and_resume(tmp_path_factory.mktemp(f"soak-{number}"), container_runtime, 5, random.Random(number))

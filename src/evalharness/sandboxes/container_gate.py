@@ -25,7 +25,11 @@ PIPE = "gate"
 SOCKET = "gateway.sock"
 SOCKET_VARIABLE = "EVALHARNESS_GATEWAY_SOCKET"
 SHELL = "/bin/sh"
-_WAIT = f'read _ <{PLACE}/{PIPE}; exec "$@"'
+NOT_THERE = "[FATAL gate]"
+"""Begins what is said in place of a program that is not in the image."""
+_WAIT = f"""read _ <{PLACE}/{PIPE}
+command -v "$1" >/dev/null || {{ echo "{NOT_THERE} $1: not found" >&2; exit 127; }}
+exec "$@\""""
 _LOOK_S = 0.005
 OF_NO_RUN = "eval"
 

@@ -27,7 +27,7 @@ from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import container_command
 from evalharness.sandboxes.bubblewrap_command import memory_file
 from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, RUN_LABEL, STORE_LABEL, Kind
-from evalharness.sandboxes.container_gate import SHELL, ContainerGate
+from evalharness.sandboxes.container_gate import NOT_THERE, SHELL, ContainerGate
 from evalharness.sandboxes.container_profile import profile
 from evalharness.sandboxes.container_watcher import ContainerWatcher
 from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
@@ -46,7 +46,7 @@ ENTRY_BYTES = 16_777_216
 LARGEST_EXPORT = 16 * 1024**3
 _KILLED = 137
 _NOT_EXECUTED = {126, 127}
-_INIT_FAILED = (b"[FATAL tini", b"ERROR (catatonit", b"ERROR (tini")
+_INIT_FAILED = (b"[FATAL tini", b"ERROR (catatonit", b"ERROR (tini", NOT_THERE.encode())
 _NEVER = "0001-01-01"
 
 
