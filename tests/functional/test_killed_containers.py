@@ -83,9 +83,11 @@ def test_many_random_kills(container_runtime: TestRuntime, tmp_path_factory: pyt
         kill_and_resume(tmp_path_factory.mktemp(f"soak-{number}"), container_runtime, 5, random.Random(number))
 
 
-def test_what_a_machine_that_died_left_is_removed_by_resume(container_runtime: TestRuntime, tmp_path: Path) -> None:
-    """Its watcher died, too: nobody removes the containers until the run goes on."""
-    runtime = container_runtime
+def test_what_a_machine_that_died_left_is_removed_by_the_next_run(
+    use_runtime: Callable[[str], TestRuntime], tmp_path: Path
+) -> None:
+    """Its watcher died, too: nobody removes the containers until something of this store runs again."""
+    runtime = use_runtime("docker")
     env = project_in(tmp_path, runtime, {"container": {"image": IMAGE, "command": ["sh", "-c", "sleep 600"]}})
     harness = subprocess.Popen(
         [*COMMAND, *words_for(tmp_path, runtime)], cwd=tmp_path, env=env, stdout=subprocess.DEVNULL
