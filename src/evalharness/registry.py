@@ -132,6 +132,9 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "run": "evalharness.exchanges.files:RecordedRun",
         "write_cases": "evalharness.exchanges.files:write_files",
         "write_nodes": "evalharness.exchanges.files:write_workflow_files",
+        "is_logged_call": "evalharness.exchanges.gateway.logs:is_logged_call",
+        "conversations": "evalharness.exchanges.gateway.logs:conversations_in",
+        "recorded_conversations": "evalharness.exchanges.gateway.logs:recorded_conversations",
     },
     "reporter": {
         "terminal": "evalharness.reports.terminal.run_report:TerminalReporter",

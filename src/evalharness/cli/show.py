@@ -20,7 +20,7 @@ from evalharness.reports.json_text import json_text
     "--against",
     type=RunReference(),
     metavar="RUN",
-    help="Show step by step where the first trials of CASE in both runs part.",
+    help="Show the first step at which CASE went differently in the other run.",
 )
 @store_option
 @verbosity_options

@@ -159,8 +159,8 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
-    def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
-        """The runs of a suite, finished or not, that were created at a moment or later; newest first.
+    def outlines(self, suite_name: str) -> Iterator[RunOutline]:
+        """The runs of a suite, finished or not; newest first.
 
         Regrades and replays are left out: they look at old answers again.
 

@@ -22,7 +22,7 @@ from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Selection, Suite
 from evalharness.domain.trial import Trial
-from evalharness.errors import UsageError
+from evalharness.errors import UnknownName, UsageError
 from evalharness.values.json_value import Json
 from evalharness.values.variables import fill
 
@@ -370,6 +370,10 @@ def name_taken(name: str) -> UsageError:
     return UsageError(f"there is a run named {name} already", hint="choose another name")
 
 
+_FLAGS_AS_OPTIONS = {"repeat": "trials", "epochs": "trials", "concurrency": "max_concurrency", "timeout": "timeout_s"}
+"""Flags of the command line that have another name in Python."""
+
+
 def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
     """The options that a request for a run and one for a regrade share, checked, as their fields are called.
 
@@ -377,7 +381,9 @@ def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
     """
     given: dict[str, Any] = {**asked}
     if unknown := given.keys() - known.__annotations__.keys():
-        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(known.__annotations__)}")
+        name = min(unknown)
+        refused = UnknownName("option", name, known.__annotations__, _FLAGS_AS_OPTIONS.get(name, ""))
+        raise TypeError(f"{refused} (options: {', '.join(known.__annotations__)})")
     kept = (RunOptions.model_fields.keys() - {"env", "sequential"}) & given.keys()
     try:
         options = RunOptions.model_validate({name: given[name] for name in kept})

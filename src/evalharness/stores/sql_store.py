@@ -288,9 +288,9 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
     def outline(self, reference: str) -> RunOutline:
         return self._outline(self._of_run(statements.READ_OUTLINE, self._run_id(reference)))
 
-    def outlines(self, suite_name: str, since: str = "") -> Iterator[RunOutline]:
+    def outlines(self, suite_name: str) -> Iterator[RunOutline]:
         name, seq = self._clean(suite_name), AFTER_ALL_ROWS
-        while rows := self._database.read(statements.OUTLINES_BEFORE, (name, seq, since, _PAGE_OF_OUTLINES)):
+        while rows := self._database.read(statements.OUTLINES_BEFORE, (name, seq, _PAGE_OF_OUTLINES)):
             yield from (self._outline(row[1:]) for row in rows)
             seq = rows[-1][0]
 

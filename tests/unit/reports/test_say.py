@@ -319,7 +319,7 @@ def sample(code: str, name: str) -> Any:
     [
         (Hint("hint.which_run", suite="my suite"), "eval-harness regressions 'my suite' --run RUN"),
         (Hint("hint.resume", run="my run"), "eval-harness resume 'my run'"),
-        (Hint("hint.new_baseline", run="my run"), "eval-harness baseline 'my run'"),
+        (Hint("hint.new_baseline", run="my run"), "eval-harness baseline set 'my run'"),
         (Hint("hint.verify_file", path="my report.json"), "eval-harness verify 'my report.json'"),
         (Hint("hint.remove_baseline", name="a b", suite="my suite"), "baseline rm 'a b' --suite 'my suite'"),
         (Hint("hint.which_case", cases=["a b", "c"]), "one of: 'a b', c"),

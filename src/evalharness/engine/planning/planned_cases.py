@@ -131,12 +131,18 @@ def select_cases(suite: Suite, selection: Selection, file_name: str) -> Suite:
     if not chosen.cases:
         if not suite.cases:
             raise NothingSelected(f"{file_name} has no cases")
-        known = ", ".join(one_word(case.id) for case in suite.cases[:8])
-        raise NothingSelected(
-            f"no case of {file_name} matches {selection.described()}",
-            hint=f"cases: {known}{' …' if len(suite.cases) > 8 else ''}",
-        )
+        message = f"no case of {file_name} matches {selection.described()}"
+        raise NothingSelected(message, hint=_choices(suite, selection))
     return chosen
+
+
+def _choices(suite: Suite, selection: Selection) -> str:
+    """What there is of that by which cases were chosen."""
+    tags = dict.fromkeys(tag for case in suite.cases for tag in case.tags)
+    is_unknown = selection.tags and tags.keys().isdisjoint(selection.tags)
+    known = list(tags) if is_unknown else [case.id for case in suite.cases]
+    named = ", ".join(map(one_word, known[:8])) or "none"
+    return f"{'tags' if is_unknown else 'cases'}: {named}{' …' if len(known) > 8 else ''}"
 
 
 def filled_suite(suite: Suite, values: Mapping[str, str]) -> Suite:

@@ -260,6 +260,9 @@ class Parts:
         """Known once each case has been looked at."""
         judges = () if self._needs is None else (*self._needs.judges, *self._needs.embedders)
         named = [*(f"model {name}" for name in judges), *(w for _, target in self._targets for w in target.unpinned())]
+        gateway = self.services.gateway
+        if gateway is not None and any(target.uses_gateway for _, target in self._targets):
+            named += gateway.unpinned()
         return tuple(sorted(set(named)))
 
     @property

@@ -11,7 +11,7 @@ from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Report, worst
 from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.reports.terminal.case_findings import advice, flaky, items, quarantined, selftested
-from evalharness.reports.terminal.case_lines import CaseLines, listed_first
+from evalharness.reports.terminal.case_lines import CaseLines
 from evalharness.reports.terminal.figures import figures
 from evalharness.reports.terminal.gate import GateReport
 from evalharness.reports.terminal.matrix import Matrix, plain_cost
@@ -113,9 +113,7 @@ class _Writer:
         chosen = next((each for each in found if "human" in each.report.awaited and each.report.reviews), found[0])
         steps: list[NextStep] = []
         if self._with_next_step and chosen.run is not None:
-            listed = tuple(sorted(chosen.report.failures, key=listed_first))
-            report = chosen.report.model_copy(update={"failures": listed})  # the first one is looked at
-            steps = next_steps(chosen.run, report, self._screen.command, self._store, is_shown=self._is_shown)
+            steps = next_steps(chosen.run, chosen.report, self._screen.command, self._store, is_shown=self._is_shown)
         words = [*(label for label, _ in steps), *(each.report.verdict for each in runs)]
         room = max(map(len, words)) + 3
         for each in runs:

@@ -243,6 +243,13 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "{case}: its {passed} passed trials gave {answers} different answers, and one of them was captured: "
             "loosen the comparison where they may differ"
         ),
+        "capture.unread": lambda number: f"{count(number, 'line')} could not be read as part of the log",
+        "capture.nothing_expected": (
+            "{case}: no tool was called, so any answer passes: say in the file what the answer must be"
+        ),
+        "capture.redacted_call": (
+            "{case}: a secret was removed from the question or from an argument of a tool: replace {mark}…] in the file"
+        ),
         "calibration.in_cache": "verdicts so far are in the cache and will not be paid for again",
         "calibration.waiting": _waiting,
         "advice.errors": "fix what kept {trials} of the trials from being judged: {reason}",
