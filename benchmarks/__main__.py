@@ -14,6 +14,7 @@ from benchmarks import (
     between_runs,
     clustered_coverage,
     comparing,
+    containers,
     coverage,
     detectable_drops,
     difference_coverage,
@@ -46,6 +47,7 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "startup": startup.measure,
     "loading": loading.measure,
     "code": function_output.measure,
+    "containers": containers.measure,
     "peers": peer_costs.measure,
 }
 SHAPE = {"shape": shape.measure, "chat-calls": shape.measure_calls, "cached-regrade": shape.measure_regrade}

@@ -153,7 +153,7 @@ def _prepare(
     options = request.options.model_copy(update=kept)
     budget = shared or budget_so_far(old.model_copy(update={"options": options}), store)
     graded = without_own_targets(matched.suite)
-    spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
+    spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment, context.store.identity)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), file.label if file else f"run {old.name}")
     parts = build_parts(spec, budget, store.judge_cache, modules=context.modules)
     lock = _lock(old, matched, used, public_plans(parts.each_case(), parts.cases, matched.variables, used))

@@ -47,6 +47,9 @@ COMMANDS = {
     "advise": LazyCommand("advise", "Say which graders, metric and gate fit a suite.", only_prints=True),
     "run": LazyCommand("run", "Run suites and print a verdict with error bars.", keeps=True),
     "phase": LazyCommand("phase", "Run the evals of a phase file and write its completion report.", keeps=True),
+    "docker-agent": LazyCommand(
+        "docker_agent", "Ask recorded sessions again, of an agent of docker-agent in containers.", keeps=True
+    ),
     "resume": LazyCommand("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
     "regrade": LazyCommand("regrade", "Grade stored answers again, without running the target.", keeps=True),
     "grade": LazyCommand("grade", "Rate answers that wait for a person.", keeps=True),

@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.contracts.store import Store
+from evalharness.documents.session_baselines import compare_sessions
+from evalharness.documents.session_results import Config, EvalRun
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, as_finding, finding
 from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, GateResult, Presets, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
+from evalharness.domain.session_comparison import SessionComparison
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
@@ -46,10 +49,11 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
 
     comparison: Comparison | None = None
     not_compared: Finding | None = None
+    sessions = compare_with_sessions(gate, suite, store, run) if gate.compares else None
     if gate.compares:
         try:
-            comparison = compare_as_gated(gate, report, store, day, run)
-            if report.sequential is None:
+            comparison = compare_as_gated(gate, report, store, day, run, suite)
+            if report.sequential is None and sessions is None:
                 from evalharness.steps.recall_answers import with_flips  # slow to load: few runs are compared
 
                 comparison = with_flips(comparison, gate, store)
@@ -62,12 +66,36 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
         suite,
         trials,
         measured,
-        comparison=comparison,
+        comparison=sessions or comparison,
         today=day,
         not_compared=not_compared,
         sequential=report.sequential,
     )
-    return decided(report.model_copy(update={"comparison": comparison, "not_compared": not_compared}), found)
+    compared = {"comparison": comparison, "not_compared": not_compared, "session_comparison": sessions}
+    return decided(report.model_copy(update=compared), found)
+
+
+def compare_with_sessions(gate: Gate, suite: Suite, store: Store, run: Run | None) -> SessionComparison | None:
+    """With results of recorded sessions in a file, as docker-agent compares them; None for any other baseline.
+
+    A report read from a file has no results to compare.
+    """
+    before = session_results(gate, suite)
+    if before is None or gate.regression is None or run is None:
+        return None
+    from evalharness.steps.collect_sessions import eval_run_of  # slow to load: few runs need it
+
+    return compare_sessions(before, eval_run_of(run, store.trials(run.id), Config()), gate.regression.tolerance)
+
+
+def session_results(gate: Gate, suite: Suite) -> EvalRun | None:
+    """Those that are the baseline; None where it is anything else."""
+    path = Path(gate.regression.baseline) if gate.regression else Path()
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return None
+    from evalharness.formats.results.session_runs import read_session_run  # slow to load: few runs need it
+
+    return read_session_run(path, suite)
 
 
 def without_gate(report: Report) -> Report:
@@ -75,7 +103,9 @@ def without_gate(report: Report) -> Report:
     if report.gate is not None:
         verdict, exit_code, why = run_verdict(report.summary, 1.0, "")
         report = report.model_copy(update={"verdict": verdict, "exit_code": exit_code, "why": why})
-    return report.model_copy(update={"gate": None, "comparison": None, "not_compared": None})
+    return report.model_copy(
+        update={"gate": None, "comparison": None, "not_compared": None, "session_comparison": None}
+    )
 
 
 def decided(report: Report, gate: GateResult) -> Report:
@@ -83,9 +113,14 @@ def decided(report: Report, gate: GateResult) -> Report:
     return report.model_copy(update={"gate": gate, "verdict": verdict, "exit_code": exit_code, "why": why})
 
 
-def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
-    """Raises UsageError where there is none, or only a run that tells nothing."""
+def find_baseline(gate: Gate, store: Store, suite_name: str, suite: Suite | None = None) -> FoundReport:
+    """Raises UsageError where there is none, or only a run that tells nothing. `suite` is needed for results that do
+    not name their sessions' files."""
     named = gate.regression.baseline if gate.regression else ""
+    if suite is not None and (results := session_results(gate, suite)) is not None:
+        from evalharness.formats.results.written_reports import report_of_results  # slow to load: few runs need it
+
+        return FoundReport(report_of_results(Path(named), results), named)
     if not named:
         newest = newest_baseline(suite_name, store)
         if newest is None:
@@ -110,9 +145,11 @@ def whole(found: FoundReport) -> FoundReport:
     return found
 
 
-def compare_as_gated(gate: Gate, report: Report, store: Store, today: date, run: Run | None = None) -> Comparison:
+def compare_as_gated(
+    gate: Gate, report: Report, store: Store, today: date, run: Run | None = None, suite: Suite | None = None
+) -> Comparison:
     """As the gate asks; raises UsageError where the two cannot be compared."""
-    found = find_baseline(gate, store, report.metadata.suite_name)
+    found = find_baseline(gate, store, report.metadata.suite_name, suite)
     history = None
     if run is not None and gate.strict_flips is True:
         history = earlier_counts(store, run, besides={each.metadata.run_id for each in found.reports})
@@ -185,7 +222,7 @@ def check_gate(suite: Suite, store: Store, thresholds_from: str = "") -> None:
 
     check_trials(suite.gate, suite, thresholds_from)
     if suite.gate.compares:
-        find_baseline(suite.gate, store, suite.name)
+        find_baseline(suite.gate, store, suite.name, suite)
 
 
 def _overridden(gate: Gate, overrides: GateOverrides, presets: Presets) -> Gate:

@@ -18,6 +18,7 @@ from evalharness import registry
 from evalharness.contracts.grader import Grader
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
+from evalharness.documents.session import image_named_by
 from evalharness.domain.case import Case, input_content
 from evalharness.domain.case_result import WRITTEN
 from evalharness.domain.example import merge_examples
@@ -191,6 +192,12 @@ def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -
     return filled.model_copy(update={"prompt": target.prompt})
 
 
+def _why_skipped(case: Case, target: TargetSpec | None) -> str:
+    """A case that needs an image is skipped only by targets that have no machine of their own."""
+    has_machine = target is not None and registry.load("target", target.kind).has_own_machine
+    return "" if has_machine and image_named_by(case.metadata) else case.skip
+
+
 class PlannedCases(Mapping[str, PlannedCase]):
     """The cases of a run by id. Each is built when it is asked for; `KEPT_CASES` of them are kept, the newest ones.
 
@@ -260,7 +267,7 @@ class PlannedCases(Mapping[str, PlannedCase]):
         specs = suite.graders_for(filled)
         graders = [(spec, self._shared.get(id(spec)) or self._own_grader(spec, case)) for spec in specs]
         own = self._own_target(filled.target) if filled.target else None
-        skip = filled.skip or lacking_tools(filled, own.spec if own else target)
+        skip = _why_skipped(filled, own.spec if own else target) or lacking_tools(filled, own.spec if own else target)
         if self._grader_type is not None:
             graders = _of_type(self._grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
