@@ -36,6 +36,7 @@ from evalharness.engine.running.regraded_trial import (
     is_redacted,
     judge_states,
     kept_verdicts,
+    lacks_judge,
     loses_verdicts,
 )
 from evalharness.errors import Hint, Interrupted, UsageError
@@ -156,8 +157,10 @@ def _prepare(
     spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment, context.store.identity)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), file.label if file else f"run {old.name}")
     parts = build_parts(spec, budget, store.judge_cache, modules=context.modules)
-    lock = _lock(old, matched, used, public_plans(parts.each_case(), parts.cases, matched.variables, used))
-    if not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):
+    unjudged: set[str] = set()
+    planned = _noting_unjudged(parts.each_case(), unjudged)
+    lock = _lock(old, matched, used, public_plans(planned, parts.cases, matched.variables, used))
+    if unjudged and not options.judge_model and loses_verdicts(store.outcomes(old.id), parts.cases):
         raise UsageError(
             f"no judge is set, so verdicts that judges gave in {old.name} would be lost",
             hint=Hint("hint.judge_as_before", judge=old.options.judge_model),
@@ -185,6 +188,14 @@ def _prepare(
     )
     spec = replace(spec, keeps_verdicts=keeps_verdicts)
     return _Prepared(run, spec, parts, budget, old=old, left_out=matched.left_out)
+
+
+def _noting_unjudged(planned: Iterable[PlannedCase], unjudged: set[str]) -> Iterator[PlannedCase]:
+    """Add the cases that need a judge and have none: most suites have no such case, and need no look at old grades."""
+    for plan in planned:
+        if lacks_judge(plan):
+            unjudged.add(plan.case.id)
+        yield plan
 
 
 def _asks_for_judge_alone(request: RegradeRequest) -> bool:

@@ -140,6 +140,11 @@ def loses_verdicts(outcomes: Iterable[Outcome], planned: Mapping[str, PlannedCas
     )
 
 
+def lacks_judge(planned: PlannedCase) -> bool:
+    """Whether it has a grader that needs a judge, and none is set."""
+    return any(_has_idle_judge(grader) for _, grader in planned.graders)
+
+
 def _has_scored(is_meant: Callable[[Grader], bool], grader: Grader, reported: Mapping[str, Any]) -> bool:
     """Whether the grader, or the part of it that is meant, gave a score."""
     if grader.parts:
