@@ -27,18 +27,18 @@ from evalharness.documents.recording import (
     RecordingMetadata,
     RecordingStore,
     file_name_of,
+    shortened,
 )
-from evalharness.domain.exchange import TARGET, Exchange, ExchangeError
+from evalharness.domain.exchange import TARGET, Exchange, ExchangeError, Mode
 from evalharness.domain.finding import Finding
 from evalharness.domain.invalid_values import explain
 from evalharness.errors import UsageError
 from evalharness.exchanges.foreign import NodeRun, nodes_of_answer
-from evalharness.exchanges.links import node_of_trial
+from evalharness.exchanges.links import link, node_of_trial
 from evalharness.values.divided import divided, whole
 from evalharness.values.json_value import Json
 
 ABOUT = "recording.json"
-LONGEST_NAME = 200
 NODES = "nodes"
 Trials = Iterable[tuple[str, int, Sequence[Exchange]]]
 """Case, trial and what was recorded of it; in the order of cases."""
@@ -54,7 +54,9 @@ class RecordedRun:
 
     suite: str
     variant: str
+    run_id: str
     run: str
+    mode: Mode
     secret: str
     seed: int
     created_at: str
@@ -117,22 +119,15 @@ def write_files(folder: Path, about: RecordedRun, trials: Trials, redact: Callab
 
 
 def _place(folder: Path, suite: str, variant: str) -> Path:
-    return folder / _short(file_name_of(suite)) / _short(file_name_of(variant))
+    return folder / shortened(file_name_of(suite)) / shortened(file_name_of(variant))
 
 
 def _file_of(place: Path, case_id: str) -> Path:
     """Never the file about the run, whatever the case is called, also where upper and lower case are the same."""
-    name = _short(file_name_of(case_id))
+    name = shortened(file_name_of(case_id))
     if f"{name}.json".lower() == ABOUT:
         name = f"%{ord(name[0]):02X}{name[1:]}"
     return place / f"{name}.json"
-
-
-def _short(name: str) -> str:
-    """A file system takes 255 bytes; what a file is about is said in it."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[: LONGEST_NAME - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _write_about(folder: Path, about: RecordedRun, layout: str, redact: Callable[[Json], Json]) -> Path:
@@ -211,31 +206,40 @@ def write_workflow_files(
     for case_id, index, exchanges in trials:
         counted: Counter[str] = Counter()
         for exchange in exchanges:
-            id_ = _next_id(about, case_id, node_of_trial(exchange.node, index), counted)
-            recordings = [_recording(id_, exchange, about.created_at)]
+            linked = _next_link(about, case_id, exchange.node, exchange.kind, index, counted)
+            recordings = [_recording(linked, exchange, about.created_at)]
             for run in nodes_of_answer(exchange.reply) if exchange.kind == "answer" else ():
-                id_ = _next_id(about, case_id, node_of_trial(run.node, index), counted)
-                recordings.append(_node_recording(id_, run, recordings[0]))
+                linked = _next_link(about, case_id, run.node, exchange.kind, index, counted)
+                recordings.append(_node_recording(linked, run, recordings[0]))
             for each in recordings:
                 yield store.save(ProviderRecording.model_validate(redact(each.model_dump(mode="json", by_alias=True))))
 
 
-def _next_id(about: RecordedRun, case_id: str, node: str, counted: Counter[str]) -> str:
+def _next_link(
+    about: RecordedRun, case_id: str, node: str, kind: str, index: int, counted: Counter[str]
+) -> dict[str, Json]:
+    """The event that names the next recording of a node."""
+    number = counted[node]
     counted[node] += 1
-    return generate_recording_id(about.suite, case_id, about.variant, node, counted[node] - 1)
+    id_ = generate_recording_id(about.suite, case_id, about.variant, node_of_trial(node, index), number)
+    return link(about.run_id, about.mode, node, number, kind, id_)
 
 
-def _node_recording(recording_id: str, run: NodeRun, of: ProviderRecording) -> ProviderRecording:
+def _node_recording(linked: dict[str, Json], run: NodeRun, of: ProviderRecording) -> ProviderRecording:
     """For other tools, and for people; a replay reads the recording that it is a part of."""
-    said = [RecordedEvent(seq=number, event=event) for number, event in enumerate(run.events, start=1)]
-    within = RecordedEvent(seq=len(said) + 1, event={"type": "exchange", KEY: {WITHIN: of.id}})
+    within: dict[str, Json] = {"type": "exchange", KEY: {WITHIN: of.id}}
     fault = RecordedFault(message=run.failed) if run.failed else None
+    events = _numbered(linked, *run.events, within)
     return ProviderRecording(
-        id=recording_id, metadata=of.metadata, events=(*said, within), output=run.output, error=fault
+        id=str(linked["recordingId"]), metadata=of.metadata, events=events, output=run.output, error=fault
     )
 
 
-def _recording(recording_id: str, exchange: Exchange, created_at: str) -> ProviderRecording:
+def _numbered(*events: dict[str, Json]) -> tuple[RecordedEvent, ...]:
+    return tuple(RecordedEvent(seq=number, event=event) for number, event in enumerate(events, start=1))
+
+
+def _recording(linked: dict[str, Json], exchange: Exchange, created_at: str) -> ProviderRecording:
     request = exchange.request if isinstance(exchange.request, dict) else {}
     model = request.get("model")
     metadata = RecordingMetadata(
@@ -247,8 +251,13 @@ def _recording(recording_id: str, exchange: Exchange, created_at: str) -> Provid
     known = exchange.model_dump(mode="json", exclude_defaults=True, exclude={"reply", "error"})
     fault = None if exchange.error is None else RecordedFault(message=exchange.error.message)
     kept = {**known, **({} if exchange.error is None else {"error": exchange.error.model_dump(mode="json")})}
-    event = RecordedEvent(seq=1, event={"type": "exchange", KEY: kept})
-    return ProviderRecording(id=recording_id, metadata=metadata, events=(event,), output=exchange.reply, error=fault)
+    return ProviderRecording(
+        id=str(linked["recordingId"]),
+        metadata=metadata,
+        events=_numbered(linked, {"type": "exchange", KEY: kept}),
+        output=exchange.reply,
+        error=fault,
+    )
 
 
 def _of_workflow(store: RecordingStore, suite: str, variant: str) -> dict[str, dict[int, list[Exchange]]]:
