@@ -252,7 +252,7 @@ def _prepared(
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     budget = shared or budget_for(options, suite.config)
     item = prepare_run(suite, variant, variables, options, file, budget, context)
-    item.notes = (*request.notes, *_judge_without_work(suite, options.judge_model))
+    item.notes = (*item.notes, *request.notes, *_judge_without_work(suite, options.judge_model))
     if request.sequential is None:
         return item
     from evalharness.steps.choose_stopping import stopping_plan

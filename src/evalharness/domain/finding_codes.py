@@ -22,6 +22,7 @@ Code: TypeAlias = Literal[
     "run.no_such_grader",
     "run.judge_not_needed",
     "run.replay_missed",
+    "run.cases_left",
     "run.gate_invalid",
     "run.gate_failed",
     "run.gate_passed",

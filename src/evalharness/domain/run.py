@@ -111,6 +111,8 @@ class RunOptions(Record):
     """Whether calls are recorded or replayed."""
     recordings: str = ""
     """Where `replay` and `auto` look: a run or a folder; empty for the newest recorded run of the suite."""
+    recording_name: str = ""
+    """What reports call that run or folder."""
     gateway: bool = False
     """Whether targets ask their models through the gateway, also where the suite does not say so."""
     keeps_pace: bool = False

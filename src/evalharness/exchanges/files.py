@@ -70,11 +70,20 @@ class FileRecording:
     folder: Path
     """Where the files of the cases are."""
     reference: str
-    name: str
     secret: str
     seed: int | None
     notes: Sequence[Finding] = ()
     by_case: dict[str, dict[int, list[Exchange]]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.reference
+
+    def others(self, known: Iterable[str]) -> list[str]:
+        ids = set(known)
+        expected = {ABOUT, *(_file_of(self.folder, each).name for each in ids)}
+        files = [path for path in self.folder.glob("*.json") if path.name not in expected]
+        return sorted(({read_case_file(path)[0] for path in files} | self.by_case.keys()) - ids)
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
         if case_id not in self.by_case:
@@ -90,19 +99,19 @@ def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:
         about = _json(place / ABOUT)
         try:
             notes = [Finding.model_validate(note) for note in about.get("notes", ())]
-            name, secret, seed = str(about["run"]), str(about["secret"]), int(about["seed"])
+            secret, seed = str(about["secret"]), int(about["seed"])
             bytes.fromhex(secret)
         except ValidationError as error:
             raise UsageError(f"{place / ABOUT}: {explain(error)}") from None
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{place / ABOUT} is not a recording: {error}") from None
         known = _of_workflow(RecordingStore(folder), suite, variant) if about.get("layout") == NODES else {}
-        return FileRecording(place, str(folder), name, secret, seed, notes, known)
+        return FileRecording(place, str(folder), secret, seed, notes, known)
     by_case = _of_workflow(RecordingStore(folder), suite, variant)
     if not by_case:
         return None
     secret = hashlib.sha256(to_json([suite, variant])).hexdigest()  # other tools have none
-    return FileRecording(place, str(folder), folder.name, secret, None, by_case=by_case)
+    return FileRecording(place, str(folder), secret, None, by_case=by_case)
 
 
 def write_files(folder: Path, about: RecordedRun, trials: Trials, redact: Callable[[Json], Json]) -> Iterator[Path]:

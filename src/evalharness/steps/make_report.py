@@ -220,6 +220,7 @@ def _taped(run: Run, measured: Measured) -> TapedRun | None:
     return TapedRun(
         mode=run.options.mode,
         recording=run.options.recordings,
+        recording_name=run.options.recording_name,
         exchanges=found.exchanges,
         answers=found.answers,
         differing=found.differing,

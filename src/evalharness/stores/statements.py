@@ -54,7 +54,7 @@ OUTLINES_BEFORE = (
 )
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
 _LINE = (
-    f"seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, "
+    f"seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, mode, {_HEAD}, "
     "COALESCE(brief, report) AS brief, counts, tallies, lines_change, "
     "(SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) AS last_change"
 )
