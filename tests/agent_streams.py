@@ -166,9 +166,7 @@ CODEX_SESSION_EVENTS = [
     codex_item("function_call_output", call_id="c2", output=CODEX_FAILED),
     codex_text("assistant", ANSWER),
     codex_line("event_msg", type="token_count", info=None),
-    codex_line(
-        "event_msg", type="token_count", info={"total_token_usage": {"input_tokens": 500, "output_tokens": 60}}
-    ),
+    codex_line("event_msg", type="token_count", info={"total_token_usage": {"input_tokens": 500, "output_tokens": 60}}),
 ]
 CODEX_SESSION = lines(*CODEX_SESSION_EVENTS)
 

@@ -24,7 +24,7 @@ async def export_recordings(context: Context, references: Sequence[str], folder:
     runs = [find_run(reference, store) for reference in references]
     for run in runs:
         if run.options.mode not in ("record", "auto"):
-            raise UsageError(f"run {run.name} was not recorded", hint=Hint("hint.record_first"))
+            raise UsageError(f"run {run.name} was not recorded", hint=Hint("hint.export_recorded"))
     redact = store.redactor.redact_value
     written = 0
     for run in runs:

@@ -379,6 +379,7 @@ HintCode: TypeAlias = Literal[
     "hint.start_run",
     "hint.resume_then_regrade",
     "hint.record_first",
+    "hint.export_recorded",
     "hint.run_once",
     "hint.run_all",
     "hint.other_baseline",

@@ -163,6 +163,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.start_run": "start one: eval-harness run SUITE",
         "hint.resume_then_regrade": _about_run("resume {run} if it is unfinished, then: eval-harness regrade {run}"),
+        "hint.export_recorded": "see which were: eval-harness runs; or record one: eval-harness run … --mode record",
         "hint.record_first": "record it: eval-harness run … --mode record; or name a recording: --recordings R",
         "hint.run_once": "run it once without --failed",
         "hint.run_all": "run without --failed to run them all",
