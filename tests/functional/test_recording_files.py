@@ -98,6 +98,21 @@ def test_planted_secrets_are_neither_stored_nor_exported(tmp_path: Path) -> None
     assert replayed.states() == recorded.states()
 
 
+def test_a_file_that_was_broken_by_hand_is_not_the_fault_of_the_target(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=CHAT)
+    with model_server() as server:
+        drive(tmp_path, "run", "suite.yaml", "--mode", "record", env=server.environment)
+    drive(tmp_path, "export", "latest", "--recordings", "kept")
+    [file] = (tmp_path / "kept").rglob("b.json")
+    (file.parent / "notes.json").write_text("my own")
+    kept = json.loads(file.read_text())
+    kept["trials"][1]["exchanges"][0]["reply"] = {"nonsense": 1}
+    file.write_text(json.dumps(kept))
+    broken = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "kept", "--json")
+    assert (broken.code, broken.states()["b"]) == (3, ["passed", "error"]), broken.both
+    assert "trial 2 of case b (target: chat) cannot be read" in broken.report["why"]["text"]
+
+
 DATASET = {
     "id": "flow.v1",
     "workflowName": "flow",

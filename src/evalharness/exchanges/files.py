@@ -83,13 +83,21 @@ class FileRecording:
         ids = set(known)
         expected = {ABOUT, *(_file_of(self.folder, each).name for each in ids)}
         files = [path for path in self.folder.glob("*.json") if path.name not in expected]
-        return sorted(({read_case_file(path)[0] for path in files} | self.by_case.keys()) - ids)
+        return sorted(({each for each in map(_case_in, files) if each} | self.by_case.keys()) - ids)
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
         if case_id not in self.by_case:
             path = _file_of(self.folder, case_id)
             self.by_case[case_id] = read_case_file(path)[1] if path.is_file() else {}
         return self.by_case[case_id].get(index, ())
+
+
+def _case_in(path: Path) -> str:
+    """Empty for a file that is none of ours: nobody asked for it."""
+    try:
+        return read_case_file(path)[0]
+    except UsageError:
+        return ""
 
 
 def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:

@@ -59,7 +59,7 @@ def written_passed(passed: Passed) -> Json:
 def read_passed(written: Any) -> Passed:
     usage = None if written.get("usage") is None else Usage.model_validate(written["usage"])
     pieces = tuple((float(ms), str(text)) for ms, text in written.get("stream", ()))
-    return Passed(written.get("json"), pieces, usage, written.get("cost_usd"))
+    return Passed(None if pieces else written["json"], pieces, usage, written.get("cost_usd"))
 
 
 @dataclass(slots=True)
