@@ -19,6 +19,7 @@ from evalharness.domain.report import Failure, Report
 from evalharness.domain.run import Run
 from evalharness.domain.specification import is_live
 from evalharness.errors import UsageError
+from evalharness.reports.terminal.case_lines import listed_first
 from evalharness.reports.wording import naming, show_command
 from evalharness.reports.words.job_command import rerun_of, run_command
 
@@ -53,6 +54,7 @@ def next_steps(
 class _Steps:
     def __init__(self, run: Run, report: Report, command: str, named: str, *, is_shown: bool) -> None:
         self._run, self._report = run, report
+        self._failures = sorted(report.failures, key=listed_first)
         self._command, self._named = command, named
         self._is_shown = is_shown
 
@@ -92,7 +94,7 @@ class _Steps:
     def _broken(self) -> Failure | None:
         """The first case in error, where errors are what has to be repaired first."""
         report = self._report
-        erred = next((case for case in report.failures if _erred(case)), None)
+        erred = next((case for case in self._failures if _erred(case)), None)
         return erred if report.verdict == "INVALID" or not _has_failed(report) else None
 
     def _after_error(self, erred: Failure) -> NextStep:
@@ -107,7 +109,7 @@ class _Steps:
         return self._resume("")
 
     def _look(self) -> Iterator[NextStep]:
-        first = self._broken() or next(iter(self._report.failures), None)
+        first = self._broken() or next(iter(self._failures), None)
         case_id = first.eval_id if first else ""
         if case_id or not self._is_shown:
             yield NextStep("look", show_command(self._command, self._run.name, self._named, case_id))
