@@ -140,6 +140,9 @@ def test_a_function_is_not_executed_and_changed_code_is_a_miss(tmp_path: Path) -
     shown = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "latest")
     assert shown.code == 0, "what a replay replayed is replayed again"
     assert "answers replayed, target not executed" in " ".join(shown.out.split())
+    planned = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--dry-run")
+    assert "cost: nothing, because nothing is sent" in planned.out
+    assert "--replay-timing needs --mode replay" in drive(tmp_path, "run", "suite.yaml", "--replay-timing").err
     write(tmp_path, agent_py=agent.replace("upper", "lower"))
     missed = replay(tmp_path)
     assert missed.code == 3 and "the target has changed since" in missed.report["why"]["text"]

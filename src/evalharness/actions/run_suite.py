@@ -104,7 +104,7 @@ def _planned(run: Run, store: Store) -> PlannedRun:
         cases=len(run.suite.cases),
         trials_per_case=run.lock.trials,
         trials=run.planned_trials,
-        known_cost_usd=_known_cost(store, run),
+        known_cost_usd=0.0 if run.options.mode == "replay" else _known_cost(store, run),
         sequential=run.options.sequential,
     )
 
