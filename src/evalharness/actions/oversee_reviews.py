@@ -9,7 +9,7 @@ from evalharness.domain.run_reviews import RunReviews
 from evalharness.errors import UnknownName, UsageError
 from evalharness.steps.ask_people import run_reviews
 from evalharness.steps.find_runs import find_run
-from evalharness.steps.settle_reviews import settle_reviews
+from evalharness.steps.settle_reviews import ask_for_killed_runs, settle_reviews
 
 NOBODY_ASKED = RunReviews(items=0, decided=0, disputed=0, pending=0, reviews=0)
 
@@ -17,6 +17,7 @@ NOBODY_ASKED = RunReviews(items=0, decided=0, disputed=0, pending=0, reviews=0)
 async def oversee_reviews(context: Context, run: str, stage: Stage | None = None) -> ReviewOverview:
     """One run: progress of each reviewer, agreement, and its items (of one stage), each with what was said about it."""
     store = context.store
+    ask_for_killed_runs(context)
     found = find_run(run, store)
     settle_reviews(context, found.id)
     reviewed = [each for each in store.reviews.items(found.id) if stage in (None, each.item.stage)]
@@ -31,6 +32,7 @@ async def oversee_reviews(context: Context, run: str, stage: Stage | None = None
 async def list_reviewed_runs(context: Context) -> list[tuple[str, str, RunReviews]]:
     """Id and name of each run about which people are or were asked, newest first, with how far they are."""
     store = context.store
+    ask_for_killed_runs(context)
     settle_reviews(context)
     runs = [store.find_run(run_id) for run_id in store.reviews.run_ids()]
     return [(run.id, run.name, run_reviews(store, run) or NOBODY_ASKED) for run in runs]
