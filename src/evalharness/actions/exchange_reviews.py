@@ -69,12 +69,17 @@ async def import_reviews(context: Context, run: str, file: Path, layout: Layout)
 
 
 def _item_of(given: GivenReview, reviewed: Sequence[ReviewedItem], run_name: str) -> ReviewItem:
+    place, found = (given.case_id, given.trial_index), []
     for item, _, links in reviewed:
         if given.item_id and item.id == given.item_id:
             return item
         is_grader = given.grader in ("", item.grader)
-        place = (given.case_id, given.trial_index)
         if not given.item_id and is_grader and any((link.case_id, link.trial_index) == place for link in links):
-            return item
+            found.append(item)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        message = f"{given.where}: trial {given.trial_index + 1} of case '{given.case_id}' has {len(found)} items"
+        raise UsageError(message, hint="name the grader, or the item as an export has it")
     what = f"item {given.item_id}" if given.item_id else f"trial {given.trial_index + 1} of case '{given.case_id}'"
     raise UsageError(f"{given.where}: run {run_name} has no review of {what}", hint="name the run it was exported from")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evalharness.contracts.context import Context
+from evalharness.domain.grade import named_apart
 from evalharness.domain.review import Remark, Stage
 from evalharness.domain.review_queue import ReviewOverview
 from evalharness.domain.run_reviews import RunReviews
@@ -49,14 +50,20 @@ async def remark_grade(
     agrees: bool,
     comment: str = "",
 ) -> Remark:
-    """Agree or disagree with one grade of one trial. It is kept beside the grade, and overrides nothing."""
+    """Agree or disagree with one grade of one trial. It is kept beside the grade, and overrides nothing.
+
+    The second grader of one name is `human_2`, as wherever the grades of a trial are shown.
+    """
     store = context.store
     found = find_run(run, store)
     trial = next((each for each in store.trials(found.id, case_id) if each.index == trial_index), None)
     if trial is None:
         raise UsageError(f"run {found.name} has no trial {trial_index + 1} of case {case_id}")
-    if grader not in (graders := [grade.grader for grade in trial.grades]):
-        raise UnknownName("grader", grader, graders)
+    grades = dict(named_apart(trial.grades))
+    if grader not in grades:
+        raise UnknownName("grader", grader, list(grades))
+    if grades[grader].state == "awaiting":
+        raise UsageError(f"{grader} has given no grade yet", hint="agree or disagree once it is there")
     remark = Remark(
         run_id=found.id,
         case_id=case_id,
