@@ -239,6 +239,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run_seq, digest)
         )""",
     ),
+    ("CREATE TABLE store_identity (id TEXT NOT NULL)",),
     (
         "CREATE INDEX review_links_by_trial ON review_links (run_seq, case_id, idx)",
         "CREATE INDEX review_assignments_by_reviewer ON review_assignments (reviewer)",
@@ -262,4 +263,5 @@ started for runs, which need not be there yet.
 again. There is one assignment for each item and reviewer; `reviews` are only ever added.
 `exchanges` has the calls of recorded trials, written together with them; long parts of requests (messages, tools) are
 in `exchange_parts` once per run, by digest. `trials.replayed` says what the replay of a trial found.
+`store_identity` has one row, made with the first run.
 """
