@@ -30,6 +30,8 @@ class TrendRequest:
     targets: tuple[str, ...] = ()
     limit: int = 30
     """Runs of each target; of the others, those of the same time."""
+    most_cases: int | None = None
+    """How many cases of all runs together are read, the newest runs first; of older ones it shows figures alone."""
 
 
 async def show_trend(context: Context, request: TrendRequest) -> Trend:
@@ -56,7 +58,7 @@ def _newest(
     """By target, newest first, until one of them has as many as are asked for; and whether there are more."""
     wanted = _known_targets(store, suite_name, request.targets)
     found: dict[str, list[RunOutline]] = {}
-    for outline in store.outlines(suite_name, since):
+    for outline in store.outlines(suite_name, since, request.most_cases):
         if wanted and outline.variant not in wanted:
             continue
         runs = found.setdefault(outline.variant, [])

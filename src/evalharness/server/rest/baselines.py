@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
 from evalharness.actions.check_regressions import NoRunSince, RegressionRequest, check_regressions
-from evalharness.actions.compare_runs import compare_runs
 from evalharness.actions.set_baseline import list_baselines, remove_baseline, set_baseline
 from evalharness.actions.show_overview import show_progress
 from evalharness.actions.show_trend import TrendRequest, show_trend
-from evalharness.domain import comparison, stored, trend
+from evalharness.domain import comparison, report, stored, trend
 from evalharness.errors import UnknownName
-from evalharness.server.context import Server
+from evalharness.server.comparisons import comparison_of
+from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
-from evalharness.server.rest.answering import BUSY, ERRORS, PREFIX, Cursor, Limit, RunName, answer, created, offset_of
+from evalharness.server.kept_results import MOST_CASES_READ, revision_of
+from evalharness.server.pages.site import Site
+from evalharness.server.rest.answering import (
+    BUSY,
+    ERRORS,
+    PREFIX,
+    Cursor,
+    Limit,
+    RunName,
+    answer,
+    answer_lines,
+    created,
+    next_page,
+    offset_of,
+)
 from evalharness.server.rest.records import Baseline, BaselineRequest, Done, FlakyCase, TaskChange
 
 router = APIRouter(prefix=PREFIX, tags=["baselines and comparisons"])
-_BASELINES, _CHANGES = TypeAdapter(list[Baseline]), TypeAdapter(list[TaskChange])
-_COMPARISON, _TREND, _FLAKY = (
-    TypeAdapter(comparison.Comparison),
-    TypeAdapter(trend.Trend),
-    TypeAdapter(list[FlakyCase]),
-)
+_BASELINES = TypeAdapter(list[Baseline])
+_COMPARISON, _TREND = TypeAdapter(comparison.Comparison), TypeAdapter(trend.Trend)
+CASES = 100
+"""Of each target, on a page of its trend."""
+RUNS_OF_FLAKY = 30
 SuiteName = Annotated[str, Path(max_length=500, description="The name of a suite.")]
 Reference = Annotated[str, Query(min_length=1, max_length=500, description="A run or a baseline.")]
 
@@ -42,8 +56,8 @@ def get_baselines(
     """The last one set first."""
     offset = offset_of(cursor)
     found = [each for each in server.harness.call(list_baselines) if suite in (None, each.suite_name)]
-    following = {"cursor": offset + limit} if offset + limit < len(found) else None
-    return answer(request, _BASELINES, list(map(_baseline, found[offset : offset + limit])), following=following)
+    page = list(map(_baseline, found[offset : offset + limit]))
+    return answer(request, _BASELINES, page, following=next_page(offset, limit, len(found)))
 
 
 @router.post("/runs/{run}/baseline", status_code=201, response_model=Baseline, responses=dict(BUSY))
@@ -96,14 +110,21 @@ def get_regressions(
     """Tasks whose score fell by more than the threshold from the baseline to the newest run."""
     offset = offset_of(cursor)
     _require_baseline(server, suite, baseline)
+    asked = RegressionRequest(suite, baseline, threshold=threshold)
+
+    def read() -> list[bytes]:
+        found = server.harness.call(check_regressions, asked).tasks
+        changes = (
+            TaskChange.model_validate(task.model_dump(by_alias=True)) for task in found if show_all or task.degraded
+        )
+        return [change.model_dump_json(by_alias=True).encode() for change in changes]
+
+    revision = revision_of(server.harness, [suite])
     try:
-        found = server.harness.call(check_regressions, RegressionRequest(suite, baseline, threshold=threshold))
+        lines = server.kept.get(("regressions", suite, baseline, threshold, show_all), revision, read)
     except NoRunSince as error:
         raise Refusal(404, error.message, hint="POST /api/eval/suites/{name}/run starts one") from None
-    changes = [task for task in found.tasks if show_all or task.degraded]
-    page = [TaskChange.model_validate(task.model_dump(by_alias=True)) for task in changes[offset : offset + limit]]
-    following = {"cursor": offset + limit} if offset + limit < len(changes) else None
-    return answer(request, _CHANGES, page, following=following)
+    return answer_lines(request, lines, offset, limit)
 
 
 def _require_baseline(server: Server, suite: str, name: str | None) -> None:
@@ -116,47 +137,75 @@ def _require_baseline(server: Server, suite: str, name: str | None) -> None:
 
 
 @router.get("/compare", response_model=comparison.Comparison, responses=dict(ERRORS))
-def get_comparison(request: Request, server: Server, a: Reference, b: Reference) -> Response:
-    """Two runs case by case: what changed from `a` to `b`."""
-    ids = [_run_id(server, reference) for reference in (a, b)]
-    [found] = server.harness.call(compare_runs, ids)
-    return answer(request, _COMPARISON, found)
-
-
-def _run_id(server: Server, reference: str) -> str:
-    """Of the store: a client's word never names a file."""
-    return server.harness.call(show_progress, reference).run.line.id
+def get_comparison(
+    request: Request, server: Server, site: Site, a: Reference, b: Reference, limit: Limit = 100, cursor: Cursor = ""
+) -> Response:
+    """Two runs case by case: what changed from `a` to `b`. `cases` has a page of those that changed."""
+    offset = offset_of(cursor)
+    found = comparison_of(server, site.presentation, a, b)
+    page = found.with_cases(list(found.changes)[offset : offset + limit])
+    return answer(request, _COMPARISON, page, following=next_page(offset, limit, len(found.changes)))
 
 
 @router.get("/suites/{suite:path}/trend", response_model=trend.Trend, responses=dict(ERRORS))
 def get_trend(
-    request: Request, server: Server, suite: SuiteName, limit: Annotated[int, Query(ge=1, le=100)] = 30
+    request: Request,
+    server: Server,
+    suite: SuiteName,
+    limit: Annotated[int, Query(ge=1, le=100, description="How many runs of each target.")] = 30,
+    cursor: Cursor = "",
 ) -> Response:
-    """The suite's runs side by side, target by target."""
-    return answer(request, _TREND, server.harness.call(show_trend, _trend(server, suite, limit)))
+    """The suite's runs side by side, target by target. `cases` of each target has a page of at most 100."""
+    offset = offset_of(cursor)
+    found = _trend(server, suite, limit)
+    targets = [
+        target.model_copy(
+            update={"cases": tuple(map(trend.CaseTrend.model_validate_json, lines[offset : offset + CASES]))}
+        )
+        for target, lines in zip(found.head.targets, found.cases, strict=True)
+    ]
+    longest = max(map(len, found.cases), default=0)
+    page = found.head.model_copy(update={"targets": tuple(targets)})
+    return answer(request, _TREND, page, following=next_page(offset, CASES, longest))
 
 
 @router.get("/suites/{suite:path}/flaky", response_model=list[FlakyCase], responses=dict(ERRORS))
-def get_flaky(request: Request, server: Server, suite: SuiteName) -> Response:
+def get_flaky(request: Request, server: Server, suite: SuiteName, limit: Limit = 100, cursor: Cursor = "") -> Response:
     """Cases whose trials disagree, by the newest run and comparable ones before it, target by target."""
-    found = server.harness.call(show_trend, _trend(server, suite, 30))
-    cases = [
-        FlakyCase(
-            task_id=case.case_id,
-            flip_rate=case.flip_rate,
-            passed=case.passed,
-            trials=case.trials,
-            runs=case.runs,
-            is_new=case.new,
-        )
-        for target in found.targets
-        for case in target.flaky
-    ]
-    return answer(request, _FLAKY, cases)
+    offset = offset_of(cursor)
+    return answer_lines(request, _trend(server, suite, RUNS_OF_FLAKY).flaky, offset, limit)
 
 
-def _trend(server: Server, suite: str, limit: int) -> TrendRequest:
+class KeptTrend(NamedTuple):
+    """A trend without its cases; these target by target, as JSON, and those that are flaky."""
+
+    head: trend.Trend
+    cases: Sequence[Sequence[bytes]]
+    flaky: Sequence[bytes]
+
+
+def _trend(server: ServerContext, suite: str, limit: int) -> KeptTrend:
     known = server.harness.context.store.suite_names()
     if suite not in known:
         raise UnknownName("suite", suite, known)
-    return TrendRequest(suite, limit=limit)
+
+    def read() -> KeptTrend:
+        request = TrendRequest(suite, limit=limit, most_cases=MOST_CASES_READ)
+        found = server.harness.call(show_trend, request)
+        targets = tuple(target.model_copy(update={"cases": ()}) for target in found.targets)
+        cases = [[case.model_dump_json().encode() for case in target.cases] for target in found.targets]
+        flaky = [_flaky(case).model_dump_json(by_alias=True).encode() for each in found.targets for case in each.flaky]
+        return KeptTrend(found.model_copy(update={"targets": targets}), cases, flaky)
+
+    return server.kept.get(("trend", suite, limit), revision_of(server.harness, [suite]), read)
+
+
+def _flaky(case: report.FlakyCase) -> FlakyCase:
+    return FlakyCase(
+        task_id=case.case_id,
+        flip_rate=case.flip_rate,
+        passed=case.passed,
+        trials=case.trials,
+        runs=case.runs,
+        is_new=case.new,
+    )
