@@ -17,9 +17,6 @@ MOST_KEPT = 16
 MOST_AT_ONCE = 3
 """How many are computed at the same time: each may take hundreds of megabytes."""
 
-MOST_CASES_READ = 300_000
-"""Of all runs of a trend together; of older ones it has figures alone."""
-
 
 class KeptResults:
     """May be shared by threads. What several ask for at the same time is computed once."""

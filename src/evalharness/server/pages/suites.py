@@ -8,19 +8,18 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from evalharness.actions.list_suites import list_suites
-from evalharness.actions.show_trend import TrendRequest, show_trend
 from evalharness.domain.job import JobRequest
 from evalharness.domain.suite import ListedSuite
 from evalharness.domain.trend import Trend
 from evalharness.errors import UnknownName
 from evalharness.reports.pages.page_actions import ChoiceField, PageAction, PageActions
 from evalharness.reports.pages.page_commands import registered_targets
-from evalharness.reports.pages.suite_page import SuitePage, suite_page
+from evalharness.reports.pages.suite_page import suite_page
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
-from evalharness.server.kept_results import MOST_CASES_READ, revision_of
 from evalharness.server.pages.forms import Form, see
 from evalharness.server.pages.site import PageSite, Site, shown_folder
+from evalharness.server.trends import trend_of
 
 router = APIRouter(include_in_schema=False)
 READY_MADE = "ready-made"
@@ -32,7 +31,7 @@ def suite(server: Server, site: Site, name: str) -> HTMLResponse:
     """The first way in is for names that browsers would change in a path."""
     found = next((each for each in listed_suites(server) if each.suite == name), None)
     try:
-        page = _page(server, site, name)
+        page = trend_of(server, site.presentation, name).page
     except UnknownName:
         if found is None:
             raise
@@ -48,18 +47,6 @@ def suite(server: Server, site: Site, name: str) -> HTMLResponse:
         start=terminal_command(found, server, site) if found else "",
         baselines=server.harness.context.store.baselines(name),
     )
-
-
-def _page(server: ServerContext, site: PageSite, name: str) -> SuitePage:
-    known = server.harness.context.store.suite_names()
-    if name not in known:  # an action would take it for a file
-        raise UnknownName("suite", name, known)
-
-    def read() -> SuitePage:
-        request = TrendRequest(name, most_cases=MOST_CASES_READ)
-        return suite_page(server.harness.call(show_trend, request), site.presentation)
-
-    return server.kept.get(("suite", name), revision_of(server.harness, [name]), read)
 
 
 @router.post("/suites")

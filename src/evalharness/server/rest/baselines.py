@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -12,13 +11,12 @@ from pydantic import TypeAdapter
 from evalharness.actions.check_regressions import NoRunSince, RegressionRequest, check_regressions
 from evalharness.actions.set_baseline import list_baselines, remove_baseline, set_baseline
 from evalharness.actions.show_overview import show_progress
-from evalharness.actions.show_trend import TrendRequest, show_trend
 from evalharness.domain import comparison, report, stored, trend
 from evalharness.errors import UnknownName
 from evalharness.server.comparisons import comparison_of
-from evalharness.server.context import Server, ServerContext
+from evalharness.server.context import Server
 from evalharness.server.failures import Refusal
-from evalharness.server.kept_results import MOST_CASES_READ, revision_of
+from evalharness.server.kept_results import revision_of
 from evalharness.server.pages.site import Site
 from evalharness.server.rest.answering import (
     BUSY,
@@ -34,13 +32,13 @@ from evalharness.server.rest.answering import (
     offset_of,
 )
 from evalharness.server.rest.records import Baseline, BaselineRequest, Done, FlakyCase, TaskChange
+from evalharness.server.trends import RUNS, trend_of
 
 router = APIRouter(prefix=PREFIX, tags=["baselines and comparisons"])
-_BASELINES = TypeAdapter(list[Baseline])
+_BASELINES, _FLAKY = TypeAdapter(list[Baseline]), TypeAdapter(list[FlakyCase])
 _COMPARISON, _TREND = TypeAdapter(comparison.Comparison), TypeAdapter(trend.Trend)
 CASES = 100
 """Of each target, on a page of its trend."""
-RUNS_OF_FLAKY = 30
 SuiteName = Annotated[str, Path(max_length=500, description="The name of a suite.")]
 Reference = Annotated[str, Query(min_length=1, max_length=500, description="A run or a baseline.")]
 
@@ -151,53 +149,27 @@ def get_comparison(
 def get_trend(
     request: Request,
     server: Server,
+    site: Site,
     suite: SuiteName,
-    limit: Annotated[int, Query(ge=1, le=100, description="How many runs of each target.")] = 30,
+    limit: Annotated[int, Query(ge=1, le=100, description="How many runs of each target.")] = RUNS,
     cursor: Cursor = "",
 ) -> Response:
     """The suite's runs side by side, target by target. `cases` of each target has a page of at most 100."""
     offset = offset_of(cursor)
-    found = _trend(server, suite, limit)
-    targets = [
-        target.model_copy(
-            update={"cases": tuple(map(trend.CaseTrend.model_validate_json, lines[offset : offset + CASES]))}
-        )
-        for target, lines in zip(found.head.targets, found.cases, strict=True)
-    ]
+    found = trend_of(server, site.presentation, suite, limit)
     longest = max(map(len, found.cases), default=0)
-    page = found.head.model_copy(update={"targets": tuple(targets)})
-    return answer(request, _TREND, page, following=next_page(offset, CASES, longest))
+    return answer(request, _TREND, found.with_cases(offset, CASES), following=next_page(offset, CASES, longest))
 
 
 @router.get("/suites/{suite:path}/flaky", response_model=list[FlakyCase], responses=dict(ERRORS))
-def get_flaky(request: Request, server: Server, suite: SuiteName, limit: Limit = 100, cursor: Cursor = "") -> Response:
+def get_flaky(
+    request: Request, server: Server, site: Site, suite: SuiteName, limit: Limit = 100, cursor: Cursor = ""
+) -> Response:
     """Cases whose trials disagree, by the newest run and comparable ones before it, target by target."""
     offset = offset_of(cursor)
-    return answer_lines(request, _trend(server, suite, RUNS_OF_FLAKY).flaky, offset, limit)
-
-
-class KeptTrend(NamedTuple):
-    """A trend without its cases; these target by target, as JSON, and those that are flaky."""
-
-    head: trend.Trend
-    cases: Sequence[Sequence[bytes]]
-    flaky: Sequence[bytes]
-
-
-def _trend(server: ServerContext, suite: str, limit: int) -> KeptTrend:
-    known = server.harness.context.store.suite_names()
-    if suite not in known:
-        raise UnknownName("suite", suite, known)
-
-    def read() -> KeptTrend:
-        request = TrendRequest(suite, limit=limit, most_cases=MOST_CASES_READ)
-        found = server.harness.call(show_trend, request)
-        targets = tuple(target.model_copy(update={"cases": ()}) for target in found.targets)
-        cases = [[case.model_dump_json().encode() for case in target.cases] for target in found.targets]
-        flaky = [_flaky(case).model_dump_json(by_alias=True).encode() for each in found.targets for case in each.flaky]
-        return KeptTrend(found.model_copy(update={"targets": targets}), cases, flaky)
-
-    return server.kept.get(("trend", suite, limit), revision_of(server.harness, [suite]), read)
+    found = trend_of(server, site.presentation, suite)
+    page = [_flaky(case) for case in found.flaky_cases(offset, limit)]
+    return answer(request, _FLAKY, page, following=next_page(offset, limit, len(found.flaky)))
 
 
 def _flaky(case: report.FlakyCase) -> FlakyCase:
