@@ -40,6 +40,12 @@ TASK = {"id": "t", "category": "bug_fix", "prompt": "what is two", "expectedPatt
 TASKS = {"name": "posted", "tasks": [TASK]}
 
 
+def comparing(comparator: str) -> dict[str, Any]:
+    """A grader that runs generated code in the sandbox, and compares what it returns by this."""
+    cases = [{"args": [1], "expected": 1, "comparator": comparator}]
+    return {"function_output": {"function_name": "f", "test_cases": cases}}
+
+
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Two runs of `numbers`, of which the older one is the baseline and the newer one is wrong everywhere."""
@@ -49,8 +55,14 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     succeed(
         folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--run-name", "newer", "--baseline", "none", code=1
     )
-    write(folder, filed_yaml="function: agent.py:right\n")
-    targets = ("right=agent.py:right", "wrong=agent.py:wrong", "filed=filed.yaml", "judge=chat:openai/gpt-4o")
+    write(folder, filed_yaml="function: agent.py:right\n", asked_yaml="http: 'http://127.0.0.1:9/{{wanted}}'\n")
+    targets = (
+        "right=agent.py:right",
+        "wrong=agent.py:wrong",
+        "filed=filed.yaml",
+        "asked=asked.yaml",
+        "judge=chat:openai/gpt-4o",
+    )
     flags = [word for target in targets for word in ("--allow-target", target)]
     with serving(folder, *flags) as server:
         yield server
@@ -378,6 +390,11 @@ def test_a_body_that_is_no_json_is_called_that(api: Served, body: str) -> None:
         ({"evals": [{"$ref": "x.yaml"}]}, "evals"),
         ({"config": {"judge_model": "openai:gpt"}}, "config.judge_model"),
         ({"gate": {"regression": {"baseline": "/etc/passwd"}}}, "gate.regression.baseline"),
+        ({"gate": {"regression": {"baseline": "suite.yaml"}}}, "gate.regression.baseline"),
+        ({"graders": [comparing("agent.py:right")]}, "graders.function_output"),
+        ({"graders": [{"weighted": {"graders": [{"not": comparing("os:rename")}]}}]}, "function_output"),
+        ({"vars": {"how": "os:rename"}, "graders": [comparing("{{how}}")]}, "function_output"),
+        ({"vars": {"Wanted": "x"}}, "vars.Wanted"),
         ({"graders": ["agent.py:grade"]}, "graders"),
         ({"graders": [{"function": "agent.py:grade"}]}, "graders.function"),
         ({"graders": [{"scorer": "agent.py:score"}]}, "graders.scorer"),
@@ -404,6 +421,8 @@ def test_a_posted_suite_reaches_nothing_of_the_machine(api: Served, change: dict
         ({"files": ["suite.yaml"]}, "files.suite.yaml"),
         ({"input": "{{HOME}}"}, "{{home}}"),
         ({"expected": {"function": "agent.py:grade"}}, "function"),
+        ({"expected": comparing("agent.py:right")}, "agent.py:right"),
+        ({"vars": {"how": "os:rename"}, "expected": comparing("{{how}}")}, "os:rename"),
         ({"graders": [{"scorer": "agent.py:score"}]}, "scorer"),
         ({"expected": {"exact": "{{PATH}}"}}, "{{path}}"),
         ({"execution": {"type": "http", "base_url": "http://169.254.169.254"}}, "execution"),

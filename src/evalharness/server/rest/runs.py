@@ -91,7 +91,7 @@ def _names_file(server: ServerContext, baseline: str) -> bool:
     if "/" in baseline or baseline.lower().endswith(".json"):
         return True
     names = {known.name for known in server.harness.call(list_baselines)}
-    return baseline not in names and "\0" not in baseline and pathlib.Path(baseline).exists()
+    return baseline not in names and "\0" not in baseline and pathlib.Path(baseline).is_file()
 
 
 def _source_of(server: ServerContext, name: str) -> str:
