@@ -35,6 +35,7 @@ Noun = Literal[
     "grader",
     "target",
     "sandbox",
+    "containers",
     "executor",
     "store",
     "reporter",
@@ -75,6 +76,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
         "function_output": "evalharness.graders.function_output:FunctionOutput",
+        "container_command": "evalharness.graders.container_command:ContainerCommand",
         "code_tests": "evalharness.graders.code_tests:CodeTests",
         "size_class": "evalharness.graders.session:SizeClass",
         "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",
@@ -101,10 +103,16 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "skill": "evalharness.targets.skill:SkillTarget",
         "chat": "evalharness.targets.chat:ChatTarget",
         "agent": "evalharness.targets.agent:AgentTarget",
+        "container": "evalharness.targets.container:ContainerTarget",
+        "docker-agent": "evalharness.targets.docker_agent:DockerAgentTarget",
     },
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
+        "container": "evalharness.sandboxes.container:ContainerSandbox",
         "none": "evalharness.sandboxes.none:NoSandbox",
+    },
+    "containers": {
+        "command line": "evalharness.sandboxes.container_runtime:ContainerRuntime",
     },
     "executor": {
         "local": "evalharness.engine.running.local_executor:LocalExecutor",
@@ -124,6 +132,9 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "run": "evalharness.exchanges.files:RecordedRun",
         "write_cases": "evalharness.exchanges.files:write_files",
         "write_nodes": "evalharness.exchanges.files:write_workflow_files",
+        "is_logged_call": "evalharness.exchanges.gateway.logs:is_logged_call",
+        "conversations": "evalharness.exchanges.gateway.logs:conversations_in",
+        "recorded_conversations": "evalharness.exchanges.gateway.logs:recorded_conversations",
     },
     "reporter": {
         "terminal": "evalharness.reports.terminal.run_report:TerminalReporter",

@@ -10,6 +10,7 @@ from driving import Outcome, drive, printed_name, write
 
 JUDGED = "{id: m, input: hello, expected: {any_of: [{exact: bye}, {model: {rubric: Is it kind?}}]}}"
 RATED = "{id: h, input: hello, graders: [human]}"
+RANKED = "{id: r, input: hello, graders: [{human: {rating_scale: {type: ranking}}}]}"
 SURE = "{id: s, input: hello, expected: hello}"
 
 
@@ -30,6 +31,15 @@ def test_a_person_who_has_to_grade_is_asked_for(tmp_path: Path) -> None:
     assert done.code == 4
     assert "a person's grade is pending" in done.out
     assert "--judge-model" not in done.out
+
+
+def test_a_ranking_needs_answers_of_several_targets(tmp_path: Path) -> None:
+    """The run that was first has nothing to rank until the others are done."""
+    alone = run(tmp_path, RANKED)
+    assert "1 case with fewer than 2 answers to rank" in alone.out
+    both = run(tmp_path, RANKED, flags=("--target", "echo", "--target", "null"))
+    assert re.search(r"^rate +.* reviewers invite NAME$", both.out, re.MULTILINE)
+    assert "regrade" not in alone.out + both.out
 
 
 @pytest.mark.parametrize("flags", [(), ("--store", ":memory:")], ids=["stored", "nothing kept"])

@@ -1,11 +1,15 @@
-"""`capture`: an answer that passed becomes a regression eval, which passes until the answer changes."""
+"""`capture`: an answer that passed becomes a regression eval, which passes until the answer changes; what an agent did
+becomes a case that expects the same calls of tools."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from driving import drive, drive_run, succeed
+from driving import drive, drive_run, succeed, write
+from replayed import model_server
 
 AGENT = """
 from pathlib import Path
@@ -197,3 +201,171 @@ def test_a_captured_file_can_be_moved_with_its_project(tmp_path: Path, own: str)
     assert str(tmp_path) not in (old / "regression/a.yaml").read_text()
     old.rename(new)
     succeed(new, "run", "regression/a.yaml")
+
+
+CALLS = """
+from evalharness import Answer
+
+def answer(question, city="{{any_string}}", tool="look_up"):
+    calls = [{"name": tool, "arguments": {"city": city, "n": 3}}, {"name": "done"}]
+    return Answer(output="It is 7 {{x}}", tool_calls=calls)
+
+def other_city(question):
+    return answer(question, "Lima")
+
+def other_tool(question):
+    return answer(question, tool="search")
+"""
+ASKS = """
+name: asks
+target: agent.py:answer
+vars: {who: Ada}
+test_cases: [{id: a, input: "Ask {{who}} \\\\{{y}}", expected: {contains: "7"}}]
+"""
+
+
+@pytest.mark.parametrize("kind", ["case", "capability", "task", "session"])
+def test_the_tools_that_were_called_are_expected_again(tmp_path: Path, kind: str) -> None:
+    write(tmp_path, agent_py=CALLS, suite_yaml=ASKS)
+    run = drive_run(tmp_path).run_name
+    file = "new.json" if kind in ("task", "session") else "new.yaml"
+    succeed(tmp_path, "capture", run, "a", "--as", kind, "-o", file)
+    outcomes = {
+        name: drive(tmp_path, "run", file, "--target", f"agent.py:{name}", "--json")
+        for name in ("answer", "other_city", "other_tool")
+    }
+    codes = {name: done.code for name, done in outcomes.items()}
+    assert codes == {"answer": 0, "other_city": 0 if kind == "session" else 1, "other_tool": 1}
+    asked = "Ask {{who}}" if kind in ("case", "capability") else "Ask Ada {{y}}"
+    assert asked in (tmp_path / file).read_text()
+    assert drive(tmp_path, "run", file, "--target", "oracle").code == 0
+    if kind != "session":
+        succeed(tmp_path, "capture", run, "a", "--as", kind, "-o", file, "--any-arguments", "--force")
+        assert drive(tmp_path, "run", file, "--target", "agent.py:other_city").code == 0
+        assert drive(tmp_path, "run", file, "--target", "oracle").code == 0
+
+
+LOOKED_UP = {"id": "c1", "type": "function", "function": {"name": "look_up", "arguments": '{"city": "Lima"}'}}
+SAID: list[dict[str, Any]] = [
+    {"role": "user", "content": "Where is Lima?"},
+    {"role": "assistant", "content": "", "tool_calls": [LOOKED_UP]},
+    {"role": "tool", "tool_call_id": "c1", "content": "Peru"},
+    {"role": "assistant", "content": "In Peru."},
+]
+USED = {"type": "tool_use", "id": "c1", "name": "look_up", "input": {"city": "Lima"}}
+SPAN = {
+    "name": "chat m",
+    "attributes": {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps(
+            [
+                {"role": "user", "parts": [{"type": "text", "content": "Where is Lima?"}]},
+                {
+                    "role": "assistant",
+                    "parts": [{"type": "tool_call", "id": "c1", "name": "look_up", "arguments": {"city": "Lima"}}],
+                },
+                {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "result": "Peru"}]},
+            ]
+        ),
+        "gen_ai.output.messages": json.dumps(
+            [{"role": "assistant", "parts": [{"type": "text", "content": "In Peru."}]}]
+        ),
+    },
+}
+SEEN: dict[str, list[dict[str, Any]]] = {
+    "claude-code": [
+        {"type": "user", "message": {"role": "user", "content": "Where is Lima?"}},
+        {"type": "assistant", "message": {"id": "m", "role": "assistant", "content": [USED]}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "In Peru."}]}},
+    ],
+    "codex": [
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "turn.started", "prompt": "Where is Lima?"},
+        {
+            "type": "item.completed",
+            "item": {
+                "id": "1", "type": "mcp_tool_call", "server": "", "tool": "look_up", "arguments": {"city": "Lima"},
+                "status": "completed",
+            },
+        },
+        {"type": "item.completed", "item": {"id": "2", "type": "agent_message", "text": "In Peru."}},
+    ],
+    "otel": [SPAN],
+    "messages": SAID,
+    "log of a service": [{"messages": SAID}],
+    "log with calls": [
+        {
+            "question": "Where is Lima?",
+            "tool_calls": [{"name": "look_up", "arguments": {"city": "Lima"}}],
+            "answer": "In Peru.",
+        }
+    ],
+    "log of a gateway": [
+        {"request": {"model": "m", "messages": SAID[:1]}, "response": {"choices": [{"message": SAID[1]}]}},
+        {"request": {"model": "m", "messages": SAID[:3]}, "response": {"choices": [{"message": SAID[3]}]}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SEEN)
+def test_transcripts_and_logs_become_cases(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "seen.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SEEN[kind]))
+    succeed(tmp_path, "capture", "seen.jsonl", "--as", "task", "-o", "tasks.json")
+    [task] = json.loads((tmp_path / "tasks.json").read_text())["tasks"]
+    [call] = task["expectedToolSequence"]
+    assert (task["prompt"], task["reference"]) == ("Where is Lima?", "In Peru.")
+    assert call["name"].endswith("look_up") and call["arguments"] == {"city": "Lima"}
+
+
+def test_what_a_file_does_not_say_is_asked_for(tmp_path: Path) -> None:
+    rows = [{"id": "one", "input": "1+1?", "output": "2"}, {"id": "two", "input": {"a": 1}, "output": {"b": "SECRET"}}]
+    text = "".join(json.dumps(row) + "\n" for row in rows).replace("SECRET", "hunter2-hunter2")
+    write(tmp_path, log_jsonl=f"{text}no JSON\n", silent_jsonl=json.dumps(SAID[1]), plain_txt="hello")
+    written = drive(tmp_path, "capture", "log.jsonl", "-o", "log.yaml", env={"MY_PASSWORD": "hunter2-hunter2"})
+    assert "1 line could not be read" in written.both and "one: no tool was called" in written.both
+    text = (tmp_path / "log.yaml").read_text()
+    assert "hunter2" not in text and "a: 1" in text
+    for words, told in {
+        ("silent.jsonl",): "say it with --input TEXT",
+        ("plain.txt",): "no JSON objects",
+        ("log.jsonl", "three"): "unknown case 'three'",
+        ("log.jsonl", "--input", "x"): "--input is for a transcript of one",
+        ("log.jsonl", "--compare", "exact"): "--compare is for regression evals",
+    }.items():
+        assert told in succeed(tmp_path, "capture", *words, "-o", "new.yaml", code=2).both
+    succeed(tmp_path, "capture", "silent.jsonl", "--input", "Where?", "-o", "silent.yaml")
+    assert "input: Where?" in (tmp_path / "silent.yaml").read_text()
+
+
+def test_calls_through_the_gateway_are_captured_from_the_run_and_from_its_recording(tmp_path: Path) -> None:
+    agent = """
+import json, urllib.request
+
+def ask(question, context):
+    messages = [{"role": "user", "content": question}]
+    while True:
+        body = json.dumps({"model": "served", "messages": messages}).encode()
+        headers = {"Authorization": f"Bearer {context.gateway.key}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{context.gateway.url}/v1/chat/completions", body, headers)
+        with urllib.request.urlopen(request) as reply:
+            said = json.load(reply)["choices"][0]["message"]
+        if not said.get("tool_calls"):
+            return said["content"]
+        messages += [said, {"role": "tool", "tool_call_id": "c1", "content": "Peru"}]
+"""
+    suite = (
+        "name: s\ntarget: agent.py:ask\ngateway: true\ntest_cases: [{id: a, input: Where is Lima?, expected: In Peru.}]"
+    )
+    write(tmp_path, agent_py=agent, suite_yaml=suite)
+    with model_server(lambda body: SAID[len(body["messages"])]) as server:
+        recorded = drive(tmp_path, "run", "suite.yaml", "--mode", "record", env=server.environment)
+        assert recorded.code == 0, recorded.both
+        succeed(tmp_path, "capture", "latest", "a", "--as", "case", "-o", "case.yaml")
+        again = drive(tmp_path, "run", "case.yaml", env=server.environment)
+        assert again.code == 0, again.both
+    succeed(tmp_path, "export", "latest:s", "--recordings", "kept")
+    [file] = [path for path in (tmp_path / "kept").rglob("*.json") if path.name != "recording.json"]
+    succeed(tmp_path, "capture", str(file), "-o", "log.yaml")
+    for name in ("case.yaml", "log.yaml"):
+        text = (tmp_path / name).read_text()
+        assert "name: look_up" in text and "city: Lima" in text and "input: Where is Lima?" in text

@@ -136,6 +136,22 @@ def test_skip_undo_and_leaving(tmp_path: Path) -> None:
     assert [json.loads(line)["kind"] for line in exported(tmp_path).splitlines()] == ["skipped", "returned"]
 
 
+def test_what_was_taken_back_is_asked_again(tmp_path: Path) -> None:
+    options = [{"value": True, "label": "Good"}, {"value": False, "label": "Good enough"}]
+    human = {"interface": "cli", "rating_scale": {"type": "binary", "options": options}}
+    cases = [{"id": name, "input": name, "graders": [{"human": human}]} for name in "ab"]
+    (tmp_path / "suite.json").write_text(json.dumps({"name": "s", "target": "echo", "test_cases": cases}))
+    drive(tmp_path, "run", "suite.json")
+    done = grade(tmp_path, "good\noops\n/undo\ngood e\nnot quite\n/quit\n", "--reviewer", "ann")
+    assert "taken back; you said Good: oops" in done.stdout
+    kept = [json.loads(line) for line in exported(tmp_path).splitlines()]
+    assert [(row["kind"], row["rating"], row["comment"]) for row in kept] == [
+        ("rated", True, "oops"),
+        ("returned", None, ""),
+        ("rated", False, "not quite"),
+    ]
+
+
 def test_the_owner_decides_where_people_disagree(tmp_path: Path) -> None:
     evaluators = "{min_required: 2, max_allowed: 2}"
     case = f"{{id: a, input: hello, graders: [{{human: {{interface: cli, evaluators: {evaluators}}}}}]}}"
@@ -147,7 +163,7 @@ def test_the_owner_decides_where_people_disagree(tmp_path: Path) -> None:
     assert "disputed" in shown.out
     assert f"grade {name} --reviewer NAME --disputed" in shown.out
     done = grade(tmp_path, "fail\nno\n", name, "--reviewer", "owner", "--disputed")
-    assert "ann said yes: because" in done.stdout
+    assert "ann said Pass: because" in done.stdout
     assert "Fail by the adjudicator owner: no" in succeed(tmp_path, "show", name, "a").out
 
 

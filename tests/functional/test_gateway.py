@@ -180,22 +180,59 @@ def chat(model, text="hello"):
 """
 
 
+LISTING = """
+from http.client import HTTPConnection
+
+def list_openai():
+    from openai import OpenAI
+    return [model.id for model in OpenAI().models.list()]
+
+def list_anthropic():
+    from anthropic import Anthropic
+    return [model.id for model in Anthropic().models.list()]
+
+def too_large():
+    connection = HTTPConnection(os.environ["ANTHROPIC_BASE_URL"].removeprefix("http://"))
+    connection.putrequest("POST", "/v1/messages")
+    connection.putheader("x-api-key", os.environ["ANTHROPIC_API_KEY"])
+    connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    piece = b"x" * 2**20
+    try:
+        for _ in range(70):
+            connection.send(b"%x\\r\\n%s\\r\\n" % (len(piece), piece))
+    except OSError:
+        pass
+    reply = connection.getresponse()
+    return f"{reply.status} {json.load(reply)['error']['type']}"
+
+"""
+
+
 def test_models_paths_and_keys_that_are_not_allowed_never_leave(tmp_path: Path) -> None:
-    agent = PLAIN + (
-        "print(json.dumps([chat('fast')[0], chat('other'), ask('/files', {}), ask('/models', None, method='GET'),"
-        " ask('/chat/completions', {'model': 'fast'}, key='sk-wrong'),"
-        " ask('/responses', {'model': 'fast', 'background': True, 'input': 'x'})]))"
+    agent = (
+        LISTING
+        + PLAIN
+        + (
+            "print(json.dumps([chat('fast')[0], chat('other'), ask('/files', {}), ask('/models', None, method='GET'),"
+            " ask('/chat/completions', {'model': 'fast'}, key='sk-wrong'),"
+            " ask('/responses', {'model': 'fast', 'background': True, 'input': 'x'}),"
+            " [kind.__name__ for kind in (list_openai, list_anthropic) if kind() != ['fast']], too_large()]))"
+        )
     )
     suite = SUITE.replace("gateway: true", "gateway: {models: {fast: openai/served}}").replace("reply to", "'200'")
-    write(tmp_path, suite_yaml=suite.replace("COMMAND", "python agent.py"), agent_py=agent)
+    write(tmp_path, suite_yaml=suite.replace("COMMAND", f"{sys.executable} agent.py"), agent_py=agent)
     with model_server() as server:
-        done = drive(tmp_path, "run", "suite.yaml", "--json", env=server.environment)
+        words = ("run", "suite.yaml", "--json", "-o", "report.html")
+        done = drive(tmp_path, *words, env=server.environment)
+    assert "<dt>not pinned</dt><dd>model openai/served" in (tmp_path / "report.html").read_text()
     kept = transcript(tmp_path, done.run_name)
-    fine, other, files, models, wrong, background = json.loads(kept["output"])
+    fine, other, files, models, wrong, background, unlisted, large = json.loads(kept["output"])
     assert fine == 200 and [each["model"] for each in server.requests] == ["served"]
     assert other[0] == 400 and "is not allowed here; allowed: fast" in other[1]["error"]["message"]
     assert files[0] == 404 and models[1]["data"][0]["id"] == "fast"
     assert wrong[0] == 401 and background[0] == 400
+    assert unlisted == [] and large == "413 request_too_large"
     assert {event["path"] for event in kept["events"]} == {"/v1/chat/completions", "/v1/files", "/v1/responses"}
 
 

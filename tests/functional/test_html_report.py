@@ -69,6 +69,7 @@ def test_the_first_look_answers_whether_it_works_why_and_how_sure(browser: Brows
         expect(page.locator(".banner")).to_contain_text("3 of 4 cases failed.")
         expect(page.locator(".banner .rate")).to_have_text(re.compile(r"pass rate 25 % \(\d+–\d+\)"))
         assert page.locator(".failures summary").all_inner_texts()[0].split("\n")[:2] == ["✗ failed", "peru"]
+        expect(page.locator(".failures > li").nth(1)).to_contain_text("json_equals: $.extra is not expected")
         expect(page.locator("#cases tbody tr")).to_have_count(4)
         assert watched.complaints == []
         assert [url.partition("#")[0] for url in watched.requests] == [report.as_uri()]
@@ -81,6 +82,7 @@ def test_a_case_opens_in_place_with_everything_about_it(browser: Browser, report
         panel = page.locator("tr.opened .panel")
         expect(panel.locator("del")).to_have_text("Lima")
         expect(panel.locator("ins")).to_have_text("Cusco")
+        expect(panel).not_to_contain_text("whole answer")  # it is seen already
         expect(panel).to_contain_text("same answer in 2 of 2 trials")
         expect(panel.locator(".talk > li")).to_have_count(3)
         panel.locator(".talk summary").click()
@@ -92,6 +94,7 @@ def test_a_case_opens_in_place_with_everything_about_it(browser: Browser, report
             ["$.age", "37", "36"],
             ["$.extra", "nothing", "true"],
         ]
+        expect(page.locator("tr.opened")).to_contain_text("whole answer")
         page.click("#cases a:text-is('crash')")
         expect(page.locator("tr.opened")).to_contain_text("LookupError")
         page.go_back()

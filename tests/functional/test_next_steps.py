@@ -54,6 +54,23 @@ def test_a_wrong_answer_is_looked_at_and_run_again_once_the_target_is_fixed(tmp_
     assert "1 case" in fixed.out, "only the one that failed"
 
 
+def test_terminal_and_page_look_first_at_the_case_that_they_list_first(tmp_path: Path) -> None:
+    """One that always fails comes before a flaky one, whatever their order in the suite."""
+    agent = 'told = []\ndef answer(text):\n    told.append(text)\n    return "ab"[told.count("flaky") % 2]\n'
+    cases = "test_cases:\n  - {id: flaky, input: flaky, expected: a}\n  - {id: broken, input: broken, expected: c}\n"
+    suite = f"name: two\ntarget: agent.py:answer\ntrials: 2\ngate: {{thresholds: {{pass_rate: 0.9}}}}\n{cases}"
+    folder = write(tmp_path, agent_py=agent, suite_yaml=suite, pyproject_toml="")
+    done = drive(folder, "run", "suite.yaml", "-j", "1")
+    assert "1 flaky" in done.out
+    _, name, case = steps(done)["look"]
+    assert case == "broken"
+    assert drive(folder, "report", name, "-o", "run.html").code == 0
+    advice, _, after = (folder / "run.html").read_text().partition(">Next<")
+    assert "gate&#39;s <code>quarantine:</code> for a while" in advice
+    first = after.partition("</code>")[0]
+    assert first.endswith(f"eval-harness show {name} {case}")
+
+
 def test_a_run_shown_from_another_folder_is_run_again_from_there(tmp_path: Path) -> None:
     folder = project(tmp_path, f"target: agent.py:wrong{SUITE}")
     drive(folder, "run", "suite.yaml")

@@ -32,6 +32,7 @@ test_cases:
 GREEN = """<?xml version="1.0"?><testsuites name="all" tests="3">
 <testsuite name="Unit tests" tests="2" failures="0"><testcase name="a"/><testcase name="b"/></testsuite>
 <testsuite name="Integration tests" tests="1"><testcase name="c"/></testsuite></testsuites>"""
+SKIPPED = '<testsuite name="Unit tests"><testcase name="a"><skipped/></testcase></testsuite>'
 RED = GREEN.replace('<testcase name="b"/>', '<testcase classname="t" name="b"><failure/></testcase>')
 
 
@@ -164,6 +165,8 @@ def test_an_eval_that_fails_and_blocks_ends_the_phase(project: Path) -> None:
         "PASSED",
         "PASSED",
     ]
+    evals = section(report_of(project, "implement-user-authentication"), "Eval Results")
+    assert "#### ✓ PASSED: Second · Authentication on " in evals, "the same suite twice: which eval is which"
 
 
 def test_the_run_to_look_at_is_the_one_that_decided(project: Path) -> None:
@@ -227,7 +230,7 @@ def test_red_tests_do_not_fail_a_phase_whose_evals_do_not_block(project: Path) -
     assert done.code == 0
     assert "not run: 1 of 3 tests failed" in done.out
     quiet = " ".join(phase(project, "eval-trigger.yaml", "--tests", "red.xml", "-q").out.split())
-    assert "1 eval was not run because the tests did not pass, but does not block: " in quiet
+    assert "1 eval was not run because it waits for tests that pass, but does not block: " in quiet
     assert "1 eval did not pass" not in quiet
 
 
@@ -252,14 +255,16 @@ def test_without_test_results_the_evals_are_not_run(project: Path) -> None:
     assert done.code == 1
     assert "the evals wait for the tests to pass, and no test results were given" in done.out
     assert "--tests junit.xml" in section(report_of(project, "feature-x"), "Recommendations")
-    assert done.out.splitlines()[-1] == "rerun    eval-harness phase eval-trigger.yaml --tests junit.xml"
+    rerun = "rerun    eval-harness phase eval-trigger.yaml --target agent.py:right --tests junit.xml"
+    assert done.out.splitlines()[-1] == rerun
 
 
-def test_test_results_without_a_test_prove_nothing(project: Path) -> None:
-    write(project, green_xml="<testsuites/>")
+@pytest.mark.parametrize("content", ["<testsuites/>", SKIPPED])
+def test_test_results_without_a_test_that_passed_prove_nothing(project: Path, content: str) -> None:
+    write(project, green_xml=content)
     done = phase(project, "eval-trigger.yaml", "--tests", "green.xml")
     assert done.code == 1
-    assert "the test results contain no test" in done.out
+    assert "the test results contain no test that passed" in done.out
 
 
 @pytest.mark.parametrize("content", ["not XML", "<html/>", None])
@@ -501,6 +506,7 @@ def test_filters_that_keep_nothing_are_wrong_usage_before_anything_is_run(projec
     done = phase(project, "eval-trigger.yaml", "--tests", "green.xml")
     assert done.code == 2
     assert "nobody-has-this" in done.err
+    assert "tags: critical, feature-x, slow" in done.err
 
 
 def test_quiet_prints_the_verdict_alone(project: Path) -> None:

@@ -93,6 +93,16 @@ def test_a_reporter_that_raises_loses_its_own_file_alone(tmp_path: Path, site: P
     assert run(tmp_path, site, *COMMAND, *run_it).code == 3, "the run passed, but a file is missing"
 
 
+def test_a_reporter_that_cannot_be_loaded_stops_only_who_asks_for_it(tmp_path: Path, site: Path) -> None:
+    points = site / "shouting-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("shouting:Lines", "shouting:Gone"))
+    (tmp_path / "pyproject.toml").write_text("")
+    for name, code in (("json", 0), ("lines", 2)):
+        (tmp_path / "suite.yaml").write_text(f"{SUITE}\nreporting: [{name}]\n")
+        done = run(tmp_path, site, *COMMAND, "run", "suite.yaml", "-q", "-o", "z.md")
+        assert (done.code, "shouting:Gone" in done.err) == (code, code == 2), done.both
+
+
 def test_it_passes_the_contract_tests(tmp_path: Path, site: Path) -> None:
     done = run(
         tmp_path, site, sys.executable, "-m", "pytest", "-q", "-p", "no:randomly", str(site / "test_shouting.py")

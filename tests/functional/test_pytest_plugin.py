@@ -280,12 +280,15 @@ def test_wrong_markers_and_broken_runs_are_errors_in_words(project: pytest.Pytes
         @pytest.mark.eval("capitals.eval.yaml", gate="relaxed")
         def test_no_preset(): pass
 
+        @pytest.mark.eval("capitals.eval.yaml", gate="staging")
+        def test_one_trial(): pass
+
         @pytest.mark.eval("capitals.eval.yaml", "agent.py:away")
         def test_away(): pass
         """
     )
     done = run(project, "test_wrong.py")
-    done.assert_outcomes(errors=6)
+    done.assert_outcomes(errors=7)
     done.stdout.fnmatch_lines(
         [
             "@pytest.mark.eval: unknown argument 'siute'",
@@ -295,6 +298,8 @@ def test_wrong_markers_and_broken_runs_are_errors_in_words(project: pytest.Pytes
             "*mark.eval: missing 1 required positional argument: 'suite'*",
             "capitls.eval.yaml: no such file*did you mean *capitals.eval.yaml*",
             "preset must be one of development, staging, production, critical, not 'relaxed'",
+            "the gate needs more trials*",
+            "  set trials: 3 in the suite, or give repeat=3 to the marker or to evals.run",
             "INVALID: 3 errors;*",
             "*the server is down*",
         ]

@@ -34,12 +34,14 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_exported_files_replay_in_another_store(tmp_path: Path, layout: str) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
-    write(here, suite_yaml=CHAT)
+    long, odd = "x" * (120 if layout == "nodes" else 300), "{id: recording, input: hi, expected: {contains: hi}}"
+    more = f"  - {odd}\n  - {{id: {long}, input: hi, expected: {{contains: hi}}}}\n"
+    write(here, suite_yaml=CHAT + more)
     with model_server() as server:
         recorded = drive(here, "run", "suite.yaml", "--mode", "record", "--json", env=server.environment)
     exported = drive(here, "export", "latest", "--recordings", str(there / "kept"), "--layout", layout)
     assert exported.code == 0, exported.both
-    write(there, suite_yaml=CHAT)
+    write(there, suite_yaml=CHAT + more)
     replayed = drive(there, "run", "suite.yaml", "--mode", "replay", "--recordings", "kept", "--json")
     assert replayed.code == 0, replayed.both
     assert same_report(replayed.report) == same_report(recorded.report)
@@ -60,6 +62,20 @@ def test_a_long_message_is_stored_once_per_case(tmp_path: Path) -> None:
     asked = json.loads(turns.read_text())["parts"].values()
     assert sum(each["role"] == "user" and "a long message" in each["content"] for each in asked) == 1
     assert turns.read_text().count("a long message " * 20) < 12, "not once per call, with the replies that quote it"
+
+
+def test_a_long_conversation_of_short_messages_is_not_stored_once_per_turn(tmp_path: Path) -> None:
+    turns = ", ".join(f"{{role: user, content: turn {number}}}" for number in range(100))
+    case = f"{{id: a, input: {{messages: [{turns}]}}, graders: [{{contains: reply to turn 99}}]}}"
+    write(tmp_path, suite_yaml=f"name: talk\ntarget: {{chat: {{model: openai/served}}}}\ntest_cases: [{case}]")
+    with model_server() as server:
+        recorded = drive(tmp_path, "run", "suite.yaml", "--mode", "record", "--json", env=server.environment)
+        sent = sum(json.dumps(each).count('turn 1"') for each in server.requests)
+    drive(tmp_path, "export", "latest", "--recordings", "kept")
+    [file] = (tmp_path / "kept").rglob("a.json")
+    assert file.read_text().count('turn 1"') < sent / 10
+    replayed = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "kept", "--json")
+    assert same_report(replayed.report) == same_report(recorded.report)
 
 
 def test_planted_secrets_are_neither_stored_nor_exported(tmp_path: Path) -> None:
@@ -127,16 +143,22 @@ def test_a_workflow_dataset_is_replayed_from_the_store_and_from_files_with_its_i
     exported = drive(tmp_path, "export", recorded.run_name, "--recordings", "kept", "--layout", "nodes")
     assert exported.code == 0, exported.both
     variant = recorded.report["metadata"]["variant"]
-    ids = [*RecordingStore(tmp_path / "kept").ids()]
-    assert [each.rsplit("__", 2)[1:] for each in ids] == [["target", "inv0"]], (ids, variant)
+    store = RecordingStore(tmp_path / "kept")
+    ids = [*store.ids()]
+    assert [each.rsplit("__", 2)[1:] for each in ids] == [["coder", "inv0"], ["target", "inv0"]], (ids, variant)
     events = drive(tmp_path, "show", recorded.run_name, "say", "--json").json["trials"][0]["trial"]["attempts"][0]
     kinds = [event["type"] for event in events["transcript"]["events"]]
     assert kinds == ["recording:linked", "node:start", "agent:complete", "node:complete"]
     link = events["transcript"]["events"][0]
     assert (link["recordingId"], link["mode"]) == (f"eval__flow.v1__say__{variant}__coder__inv0", "record")
+    linked = store.load(link["recordingId"])
+    assert linked is not None and linked.output == {"text": "HELLO"} and linked.events[0].event["durationMs"] == 20
     from_files = drive(tmp_path, *run, "--mode", "replay", "--recordings", "kept", "--store", "other.db")
     assert same_report(from_files.report) == same_report(recorded.report), from_files.both
     assert (tmp_path / "ran").read_text() == "x"
+    write(tmp_path, flow_py=FLOW.replace("upper", "lower"))
+    missed = drive(tmp_path, *run, "--mode", "replay", "--recordings", "kept")
+    assert missed.code == 3, "changed code is a miss, though there are recordings of its nodes"
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -48,12 +48,15 @@ def test_a_real_model_and_judge_are_replayed_after_they_are_gone(tmp_path: Path)
     with serving_smollm2(tmp_path) as address:
         env = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "sk-none-0123456789abcdef"}
         recorded = drive(tmp_path, "run", "suite.yaml", "--mode", "record", "--json", env=env, timeout_s=600)
-    assert recorded.code in (0, 1), recorded.both
+    assert recorded.code in (0, 1, 3), recorded.both  # so small a model does not always find a valid verdict
     replayed = replay(tmp_path)
     assert replayed.code == recorded.code, replayed.both
     assert same_report(replayed.report) == same_report(recorded.report)
-    asked = replayed.report["metadata"]["taped"]["exchanges"]
-    assert 2 <= asked <= 4, "one of the target, one of the judge, who may be asked for a valid reply twice more"
+    taped = replayed.report["metadata"]["taped"]
+    assert taped["missed"] == taped["unasked"] == 0
+    assert 2 <= taped["exchanges"] <= 4, (
+        "one of the target, one of the judge, who may be asked for a valid reply twice more"
+    )
 
 
 def test_equal_requests_get_their_replies_in_recorded_order_without_key_and_server(tmp_path: Path) -> None:
@@ -86,8 +89,11 @@ def test_a_changed_prompt_is_a_miss_and_nothing_is_sent(tmp_path: Path) -> None:
     assert missed.code == 3
     said = " ".join(missed.out.split())
     assert "replay miss: call 1 of trial 1 of case again (target: chat)" in said, missed.both
-    assert 'at messages[0].content: recorded "Be brief.", now "Be very brief."' in said
-    assert "--mode record" in said
+    assert "the nearest recorded one is call 1 (target); the first difference is at messages[0].content: " in said
+    assert 'recorded "Be brief.", now "Be very brief."' in said
+    assert any(
+        line.startswith("record ") and "run --mode record suite.yaml" in line for line in missed.out.splitlines()
+    )
 
 
 def test_one_more_equal_request_than_recorded_is_a_miss_and_one_less_is_reported(tmp_path: Path) -> None:
@@ -125,11 +131,12 @@ def test_a_function_is_not_executed_and_changed_code_is_a_miss(tmp_path: Path) -
     replayed = replay(tmp_path)
     assert (tmp_path / "ran").read_text() == "x"
     assert same_report(replayed.report) == same_report(recorded.report)
-    shown = drive(tmp_path, "run", "suite.yaml", "--mode", "replay")
+    shown = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "latest")
+    assert shown.code == 0, "what a replay replayed is replayed again"
     assert "answers replayed, target not executed" in " ".join(shown.out.split())
     write(tmp_path, agent_py=agent.replace("upper", "lower"))
     missed = replay(tmp_path)
-    assert missed.code == 3 and "at target: recorded" in missed.report["why"]["text"]
+    assert missed.code == 3 and "the target has changed since" in missed.report["why"]["text"]
 
 
 def test_a_replay_is_no_new_evidence(tmp_path: Path) -> None:

@@ -53,11 +53,19 @@ def test_k_must_be_whole_numbers_from_one_on(project: Path, written: str) -> Non
     assert not (project / ".evalharness").exists()
 
 
-@pytest.mark.parametrize("path", ["x.txt", "agent.py/x.json", ".", f"{'x' * 300}.json"])
-def test_a_file_that_cannot_be_written_is_reported_before_anything_is_run(project: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("x.txt", "no report format has the ending '.txt'"),
+        ("agent.py/x.json", "is not a folder"),
+        (".", "is a folder"),
+        (f"{'x' * 300}.json", "name too long"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_run(project: Path, path: str, said: str) -> None:
     done = drive(project, "run", "suite.yaml", "-o", path)
     assert done.code == 2
-    assert f"error: {path}" in done.err
+    assert f"error: {path}" in done.err and said in done.err
     assert not (project / ".evalharness").exists()
 
 

@@ -57,6 +57,19 @@ def test_reports_of_runs_of_every_kind_are_valid(schema: Any, tmp_path: Path) ->
         assert not wrong, (run["suite_name"], wrong)
 
 
+def test_what_only_some_graders_say_is_in_the_schema(schema: Any, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("def answer(question): return ['b', 'a']\n")
+    (tmp_path / "suite.yaml").write_text(
+        "name: some\ntarget: agent.py:answer\ntrials: 2\ntest_cases:\n"
+        "  - {id: found, input: x, expected: {retrieval: {expected: a, k: 2}}}\n"
+        "  - {id: ranked, input: x, graders: [{human: {rating_scale: {type: ranking}}}]}\n"
+    )
+    document = drive(tmp_path, "run", "suite.yaml", "--json").json
+    grades = [grade for trial in document["eval_report"]["trials"] for grade in trial["grades"]]
+    assert {"figures", "cause"} <= {name for grade in grades for name in grade}
+    schema.validate(document)
+
+
 def test_comparisons_are_valid_by_a_schema_of_their_own(schema: Any, tmp_path: Path) -> None:
     project = tmp_path / "project"
     shutil.copytree(ROOT / "examples" / "changed", project)

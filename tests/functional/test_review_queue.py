@@ -18,6 +18,7 @@ from evalharness.actions.rate_answers import (
     adjudicate_item,
     heartbeat,
     lease_item,
+    list_own_reviews,
     skip_item,
     submit_review,
     undo_review,
@@ -47,6 +48,13 @@ def lease(harness: Harness, name: str) -> SeenItem:
     leased = harness.call(lease_item, name)
     assert leased is not None
     return leased.item
+
+
+def lease_of(harness: Harness, name: str, rubric: str) -> str:
+    """The id of this item; the others that come before it are skipped."""
+    while (item := lease(harness, name)).rubric != rubric:
+        harness.call(skip_item, name, item.id, "another time")
+    return item.id
 
 
 def test_a_run_waits_for_people_and_is_finished_by_the_last_review(harness: Harness, tmp_path: Path) -> None:
@@ -179,6 +187,58 @@ def test_undo_gives_back_what_was_typed_and_reopens_the_trial(harness: Harness, 
         harness.call(undo_review, "ann")
 
 
+def test_an_undo_or_a_skip_that_is_sent_twice_happens_once(harness: Harness, tmp_path: Path) -> None:
+    """Where the answer to the first one was lost."""
+    run_of(harness, suite(*[case(number, human()) for number in range(4)]), tmp_path)
+    for _ in range(2):
+        last = lease(harness, "ann").id
+        harness.call(submit_review, "ann", last, True)
+    lease(harness, "ann")
+    for _ in range(2):
+        assert harness.call(undo_review, "ann", last).id == last
+        assert lease(harness, "ann").id == last, "it comes before what was begun earlier"
+    assert len(harness.call(list_own_reviews, "ann", 10)) == 1
+    for _ in range(2):
+        harness.call(skip_item, "ann", last, "I know the author")
+    assert lease(harness, "ann").id != last
+
+
+def test_what_a_failed_trial_made_needless_is_asked_again_once_that_is_taken_back(
+    harness: Harness, tmp_path: Path
+) -> None:
+    both = case(1, human(rubric="Is it kind?"), human(rubric="Is it true?"))
+    run = run_of(harness, suite(both, case(2, human(rubric="Is it short?"))), tmp_path)
+    harness.call(submit_review, "ann", first := lease_of(harness, "ann", "Is it kind?"), False)
+    assert harness.call(oversee_reviews, run.name).figures.pending == 1, "the trial has failed"
+    assert harness.call(undo_review, "ann").id == first
+    assert rate_all(harness, "ben", True) + rate_all(harness, "ann", True) == 3
+    done = harness.context.store.find_run(run.id)
+    assert done.report is not None
+    assert (done.finished_at is not None, done.report.summary.passed) == (True, 2)
+
+
+def test_whoever_decides_a_dispute_may_rate_as_well(harness: Harness, tmp_path: Path) -> None:
+    run = run_of(harness, suite(case(1, human(evaluators={"min_required": 2, "max_allowed": 2}))), tmp_path)
+    for name, says in (("ann", True), ("ben", False)):
+        rate_all(harness, name, says)
+    [disputed] = harness.call(oversee_reviews, run.name, "disputed").items
+    harness.call(adjudicate_item, "owner", disputed.item.id, True)
+    run_of(harness, suite(case(1, human()), name="other"), tmp_path)
+    assert lease(harness, "owner").question == "question 1"
+    assert harness.call(list_own_reviews, "owner", 10) == []
+    with pytest.raises(UsageError, match="nothing to undo"):
+        harness.call(undo_review, "owner")
+
+
+def test_agreement_does_not_mix_scales_that_have_one_name(harness: Harness, tmp_path: Path) -> None:
+    stars = human(rating_scale=LIKERT, evaluators=TWO)
+    run = run_of(harness, suite(case(1, stars), case(2, human(evaluators=TWO)), case(3, stars)), tmp_path)
+    for name in ("ann", "ben"):
+        rate_all(harness, name, lambda item: True if item.scale == "binary" else {"accurate": 5, "complete": 4})
+    found = harness.call(oversee_reviews, run.name).figures.agreement
+    assert [(each.criterion, each.items) for each in found] == [("accurate", 2), ("complete", 2), ("", 1)]
+
+
 def test_a_correction_is_a_new_row(harness: Harness, tmp_path: Path) -> None:
     run = run_of(harness, suite(case(1, human(evaluators=TWO))), tmp_path)
     item = lease(harness, "ann")
@@ -245,11 +305,13 @@ def test_people_inside_other_graders(harness: Harness, tmp_path: Path) -> None:
 def test_gold_tells_about_reviewers_and_nothing_else(harness: Harness, tmp_path: Path) -> None:
     gold = [f'{{"input": "gold {n}", "output": "g", "rating": {str(n % 2 == 0).lower()}}}' for n in range(5)]
     (tmp_path / "gold.jsonl").write_text("\n".join(gold))
-    run = run_of(harness, suite(*[case(n, human(gold="gold.jsonl")) for n in range(11)]), tmp_path)
+    rubric = "{task_description}, not only {input_summary}"
+    run = run_of(harness, suite(*[case(n, human(gold="gold.jsonl", rubric=rubric)) for n in range(11)]), tmp_path)
     seen: list[SeenItem] = []
     assert rate_all(harness, "ann", lambda item: seen.append(item) or True) >= 11
     asked = [item for item in seen if "gold" in str(item.question)]
-    assert len(asked) <= 2
+    assert 1 <= len(asked) <= 2
+    assert {item.rubric for item in seen} == {f"this task, not only {item.question}" for item in seen}
     assert {tuple(item.model_dump(exclude_defaults=True)) for item in seen} == {
         tuple(asked[0].model_dump(exclude_defaults=True)) if asked else tuple(seen[0].model_dump(exclude_defaults=True))
     }
@@ -342,6 +404,8 @@ def test_rankings_are_no_verdict_and_end_in_the_report(harness: Harness, tmp_pat
 
 def test_a_ranking_beside_other_graders_leaves_their_verdict(harness: Harness, tmp_path: Path) -> None:
     graders = ({"contains": "question"}, human(rating_scale=RANKING))
+    alone = run_of(harness, suite(case(1, *graders), name="alone"), tmp_path)
+    assert [note.code for note in (alone.report.notes if alone.report else ())] == ["reviews.nothing_to_rank"]
     run = run_of(harness, suite(case(1, *graders), trials=2), tmp_path)
     assert (run.finished_at is not None, run.report and run.report.verdict) == (True, "PASSED")
     assert rate_all(harness, "ann", ["A", "B"]) == 1

@@ -91,6 +91,8 @@ def test_changes_of_the_suite_gaps_and_selections_are_marked_and_regrades_left_o
     assert "┊ suite changed: 1 case changed, 1 added" in out
     assert "○ only 1 of 3 cases" in out
     assert re.search(r"^! \S+ +INVALID", out, re.M)
+    *_, newest = shown(project, "capitals", "--target", "agent.py:good", "--limit", "2")["targets"][0]["runs"]
+    assert newest["change"] == runs[-1]["change"], "earlier runs know the case that the selection before left out"
 
 
 def test_only_the_newest_runs_are_read_and_earlier_ones_mentioned(project: Path) -> None:

@@ -45,16 +45,18 @@ async def lease_item(
     """
     with _queue(context, source) as queue:
         person = reviewer_named(queue.book, reviewer, now=queue.now)
-        item = queue.lease(person, run_id)
+        open_items = queue.book.open_items(person.name, run_id)
+        item = queue.lease(person, open_items)
         if item is None:
             return None
         [own] = queue.book.assignments(item_id=item.id, reviewer=person.name)
-        return LeasedItem(seen_item(item, person, own.draft), queue.progress(person, run_id))
+        return LeasedItem(seen_item(item, person, own.draft), queue.progress(person, open_items))
 
 
 async def show_own_progress(context: Context, reviewer: str) -> OwnProgress:
     with _queue(context) as queue:
-        return queue.progress(reviewer_named(queue.book, reviewer, now=queue.now))
+        person = reviewer_named(queue.book, reviewer, now=queue.now)
+        return queue.progress(person, queue.book.open_items(person.name, None))
 
 
 async def list_own_reviews(context: Context, reviewer: str, limit: int, offset: int = 0) -> list[OwnReview]:
@@ -101,11 +103,14 @@ async def skip_item(context: Context, reviewer: str, item_id: str, reason: str, 
         queue.skip(reviewer_named(queue.book, reviewer), item_id, reason)
 
 
-async def undo_review(context: Context, reviewer: str, *, source: str = "api") -> SeenItem:
-    """Take back this person's last review or skip: the item is theirs again, with what they had typed."""
+async def undo_review(context: Context, reviewer: str, item_id: str | None = None, *, source: str = "api") -> SeenItem:
+    """Take back this person's last review or skip, or that of one item: it is theirs again, with what they typed.
+
+    Whoever names the item can ask again where no answer came, and nothing else is taken back.
+    """
     with _queue(context, source) as queue:
         person = reviewer_named(queue.book, reviewer)
-        item = queue.undo(person)
+        item = queue.undo(person, item_id)
         [own] = queue.book.assignments(item_id=item.id, reviewer=person.name)
         seen, run_ids = seen_item(item, person, own.draft), _runs_of(queue, item.id)
     _settle(context, run_ids)

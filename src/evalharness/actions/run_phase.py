@@ -191,9 +191,9 @@ def _not_green(tests: JunitResults | None) -> Finding | None:
         return finding("phase.no_tests_given", "error")
     if tests.is_green:
         return None
-    if not tests.total:
-        return finding("phase.no_test", "error")
-    return finding("phase.tests_failed", "error", failed=tests.failed, total=tests.total)
+    if tests.failed:
+        return finding("phase.tests_failed", "error", failed=tests.failed, total=tests.total)
+    return finding("phase.no_test", "error")
 
 
 def _largest_k(wanted: PhaseEval, gated: Suite) -> dict[str, int]:

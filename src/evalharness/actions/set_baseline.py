@@ -120,8 +120,9 @@ def _check_fit(members: Sequence[_Member], store: Store) -> None:
     check_pool([member.report for member in members])
     for run in runs:
         if not run.has_fresh_trials:
+            repeats = "replays" if run.is_replayed else "regrades"
             raise UsageError(
-                f"{run.name} regrades earlier answers, so it did not run the target again",
+                f"{run.name} {repeats} earlier answers, so it did not run the target again",
                 hint="choose runs that ran the target",
             )
         if not _is_same_target(runs[0], run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
@@ -19,6 +20,8 @@ from evalharness.steps.parse_age import moment_since
 
 ALL_TARGETS = 1_000_000
 """More runs than a store has."""
+READ_BEFORE = 10
+"""So many runs before those of a trend are read, too: what they asked tells a new case from one that was left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +42,45 @@ async def show_trend(context: Context, request: TrendRequest) -> Trend:
     store = context.store
     suite_name = suite_name_of(request.suite, store)
     since = moment_since(request.since, context.clock()) if request.since else ""
-    by_target, has_earlier = _newest(store, suite_name, since, request)
+    by_target, before, has_earlier = _newest(store, suite_name, since, request)
     baselines: dict[str, tuple[str, ...]] = {}
     for baseline in store.baselines(suite_name):
         for run_id in baseline.run_ids:
             baselines[run_id] = (*baselines.get(run_id, ()), baseline.name)
     present = _present_cases(store, suite_name, [run for runs in by_target.values() for run in runs])
     targets = tuple(
-        target_trend(target, runs[::-1], baselines, present, _flaky(store, suite_name, runs))
+        target_trend(
+            target, runs[::-1], baselines, present, _flaky(store, suite_name, runs), before.get(target, [])[::-1]
+        )
         for target, runs in by_target.items()
     )
     return Trend(suite_name=suite_name, source=request.suite, targets=targets, has_earlier=has_earlier)
 
 
-def _newest(
-    store: Store, suite_name: str, since: str, request: TrendRequest
-) -> tuple[dict[str, list[RunOutline]], bool]:
-    """By target, newest first, until one of them has as many as are asked for; and whether there are more."""
+ByTarget: TypeAlias = dict[str, list[RunOutline]]
+
+
+def _newest(store: Store, suite_name: str, since: str, request: TrendRequest) -> tuple[ByTarget, ByTarget, bool]:
+    """By target, newest first: runs until one target has as many as are asked for, some before them; whether there are
+    more.
+    """
     wanted = _known_targets(store, suite_name, request.targets)
-    found: dict[str, list[RunOutline]] = {}
-    for outline in store.outlines(suite_name, since, request.most_cases):
+    found: ByTarget = {}
+    before: ByTarget = {}
+    number_before, has_earlier = 0, False
+    for outline in store.outlines(suite_name, request.most_cases):
         if wanted and outline.variant not in wanted:
             continue
-        runs = found.setdefault(outline.variant, [])
-        if len(runs) == request.limit:
-            return found, True
-        runs.append(outline)
-    return found, False
+        is_full = len(found.get(outline.variant, ())) == request.limit
+        if not (number_before or is_full or outline.created_at < since):
+            found.setdefault(outline.variant, []).append(outline)
+            continue
+        has_earlier = has_earlier or outline.created_at >= since
+        if number_before == READ_BEFORE:
+            break
+        before.setdefault(outline.variant, []).append(outline)
+        number_before += 1
+    return found, before, has_earlier
 
 
 def _known_targets(store: Store, suite_name: str, targets: Collection[str]) -> frozenset[str]:

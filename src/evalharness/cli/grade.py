@@ -88,7 +88,7 @@ class _Session:
         from evalharness.actions.rate_answers import submit_review
         from evalharness.errors import UsageError
 
-        draft: dict[str, Any] = json.loads(item.draft) if item.draft else {}
+        draft = _draft(item.draft)
         while True:
             rating = self._rating(item, draft)
             comment = draft.get("comment") or self._ask("comment (or nothing)")
@@ -106,13 +106,13 @@ class _Session:
 
     def _rating(self, item: Any, draft: dict[str, Any]) -> Any:
         """What a draft has already is not asked again."""
-        from evalharness.reports.terminal.review_screen import scale_texts
+        from evalharness.reports.terminal.review_screen import rating_text, scale_texts
 
         kept = draft.get("rating")
         if item.scale != "likert":
             [(_, words, what)] = scale_texts(item)
             if kept is not None:
-                self._screen.say(f"typed before: {_shown(kept)}")
+                self._screen.say(f"typed before: {rating_text(item, kept)}")
                 return kept
             typed = self._valid(item, "", words, what)
             draft["rating"] = typed
@@ -150,6 +150,7 @@ class _Session:
     def _do(self, asked: str, item: Any) -> None:
         from evalharness.actions.rate_answers import skip_item, undo_review
         from evalharness.errors import UsageError
+        from evalharness.reports.terminal.review_screen import rating_text
 
         word, _, rest = asked.partition(" ")
         try:
@@ -157,8 +158,12 @@ class _Session:
                 self._harness.call(skip_item, self._reviewer, item.id, rest, source=SOURCE)
                 self._screen.say("skipped")
             elif word == "/undo":
-                self._harness.call(undo_review, self._reviewer, source=SOURCE)
-                self._screen.say("taken back; here it is again")
+                back = self._harness.call(undo_review, self._reviewer, source=SOURCE)
+                said = _draft(back.draft)
+                self._keep(back, {})
+                told = f"; you said {rating_text(back, said['rating'])}" if "rating" in said else ""
+                comment = f": {said['comment']}" if said.get("comment") else ""
+                self._screen.say(f"taken back{told}{comment}")
             else:
                 raise UsageError(f"unknown command {word}", hint="type /skip REASON, /undo or /quit")
         except UsageError as error:
@@ -181,6 +186,15 @@ def _command(typed: str) -> NoReturn:
     raise _CommandError(typed)
 
 
+def _draft(kept: str) -> dict[str, Any]:
+    """It may have been typed anywhere, so it may be anything."""
+    try:
+        found = json.loads(kept or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def _value(item: Any, typed: str) -> Any:
     """What was typed as a rating; None for what is none. Whether a ranking is complete is decided on submission."""
     if item.scale == "likert":
@@ -188,18 +202,13 @@ def _value(item: Any, typed: str) -> Any:
         is_number = typed.lstrip("-").isdecimal()
         return int(typed) if is_number and low <= int(typed) <= high else None
     if item.scale == "binary":
-        found = [choice for choice in item.choices if typed and choice.label.casefold().startswith(typed.casefold())]
-        return found[0].value if len(found) == 1 else None
+        labels = {choice.label.casefold(): choice.value for choice in item.choices}
+        found = [value for label, value in labels.items() if typed and label.startswith(typed.casefold())]
+        return labels.get(typed.casefold(), found[0] if len(found) == 1 else None)
     letters = {answer.letter for answer in item.answers}
     tiers = [tier.split("=") for tier in typed.upper().split()]
     named = [letter for tier in tiers for letter in tier]
     return tiers if sorted(named) == sorted(letters) and (item.tie_allowed or len(tiers) == len(letters)) else None
-
-
-def _shown(rating: Any) -> str:
-    if isinstance(rating, list):
-        return " ".join("=".join(tier) for tier in rating)
-    return "yes" if rating is True else "no" if rating is False else str(rating)
 
 
 def _clear() -> None:
@@ -211,7 +220,8 @@ def _adjudicate(harness: Any, screen: Any, name: str, run: str | None) -> int:
     """The owner decides, and so sees what the others said."""
     from evalharness.actions.oversee_reviews import oversee_reviews
     from evalharness.actions.rate_answers import adjudicate_item, item_to_adjudicate
-    from evalharness.reports.terminal.review_screen import scale_texts, show_task
+    from evalharness.domain.review import standing
+    from evalharness.reports.terminal.review_screen import rating_text, scale_texts, show_task
 
     if run is None:
         raise click.UsageError("--disputed needs RUN: eval-harness grade RUN --reviewer NAME --disputed")
@@ -221,9 +231,9 @@ def _adjudicate(harness: Any, screen: Any, name: str, run: str | None) -> int:
         _clear()
         show_task(screen, item)
         screen.say("")
-        for review in (review for review in each.reviews if review.kind == "rated"):
+        for review, given in standing(each.reviews).values():
             said = f": {review.comment}" if review.comment else ""
-            screen.say(f"{review.reviewer} said {_shown(review.rating)}{said}")
+            screen.say(f"{review.reviewer} said {rating_text(item, given)}{said}")
         rating: Any = {}
         for criterion, words, what in scale_texts(item):
             value = None

@@ -47,5 +47,9 @@ class Gateway(ABC):
         """For one attempt. The first one starts the server."""
 
     @abstractmethod
+    def unpinned(self) -> tuple[str, ...]:
+        """The models that may be asked through it, which no digest can pin."""
+
+    @abstractmethod
     async def close(self) -> None:
         """Called at least once, even if it was never started."""

@@ -78,7 +78,7 @@ class ReviewBook(Protocol):
 
     @abstractmethod
     def reviewed_by(self, reviewer: str) -> list[str]:
-        """The ids of the items about which this person has said anything, the last one first."""
+        """The ids of the items given to this person about which they have said anything, the last one first."""
         ...
 
     @abstractmethod

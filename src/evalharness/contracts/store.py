@@ -75,6 +75,17 @@ class RunStore(Protocol):
         """
         ...
 
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """A random id that only this store has, wherever its file is moved."""
+        ...
+
+    @abstractmethod
+    def is_claimed(self, run_id: str) -> bool:
+        """Whether a process is running this run, which need not be in the store any more."""
+        ...
+
     @abstractmethod
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()
@@ -150,8 +161,8 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
-    def outlines(self, suite_name: str, since: str = "", most_cases: int | None = None) -> Iterator[RunOutline]:
-        """The runs of a suite, finished or not, that were created at a moment or later; newest first.
+    def outlines(self, suite_name: str, most_cases: int | None = None) -> Iterator[RunOutline]:
+        """The runs of a suite, finished or not; newest first.
 
         Once `most_cases` have been read, but of two runs at least, the reports of the others come without theirs.
 

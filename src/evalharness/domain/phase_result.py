@@ -43,13 +43,17 @@ class JunitResults(Record):
         return sum(each.total for each in self.suites)
 
     @property
+    def passed(self) -> int:
+        return sum(each.passed for each in self.suites)
+
+    @property
     def failed(self) -> int:
         return sum(each.failed for each in self.suites)
 
     @property
     def is_green(self) -> bool:
-        """No test is no proof."""
-        return bool(self.total) and not self.failed
+        """Where no test passed, nothing is proved."""
+        return self.passed > 0 and not self.failed
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ Doing = Literal["leased", "counted", "surplus", "skipped", "returned"]
 `returned`: taken back by the reviewer, who may be given it again."""
 Role = Literal["rate", "rank", "gold"]
 REVIEWED: tuple[Doing, ...] = ("counted", "surplus")
+DONE: tuple[Doing, ...] = (*REVIEWED, "skipped")
 RANKED_ONLY = "ranked only"
 """Why a trial is skipped that has no grader but rankings, once people have ranked it."""
 PENDING = "a person's rating is pending"
@@ -47,10 +48,12 @@ class ReviewTask(Record):
     mask: tuple[Pattern, ...] = ()
     gold: str = ""
     """A file of answers with known ratings, relative to the suite."""
+    gold_rubric: str = ""
+    """The rubric for these answers, with what a case fills still open."""
 
     def identity(self) -> Json:
         """Equal for two tasks that ask for the same; where the rating is typed makes no difference."""
-        return self.model_dump(mode="json", exclude={"interface", "gold"})
+        return self.model_dump(mode="json", exclude={"interface", "gold", "gold_rubric"})
 
 
 class ShownAnswer(Record):

@@ -19,6 +19,8 @@ class OwnProgress:
     """Those that are leased, too, and those that somebody else may be faster with."""
     left_s: float | None = None
     """How long that takes, by the time that the last ones took; None until there are a few."""
+    last: str = ""
+    """The item that an undo gives back; empty where there is nothing to take back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class SeenItem(Record):
     choices: tuple[Choice, ...] = ()
     criteria: tuple[Criterion, ...] = ()
     instructions: str = ""
-    """Of a ranking: what to order by."""
+    """What the scale says about itself: for example, what to order answers by."""
     tie_allowed: bool = False
     rubric: str = ""
     time_limit_minutes: float | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,17 +32,20 @@ from evalharness.domain.exchange import TARGET, Exchange, ExchangeError
 from evalharness.domain.finding import Finding
 from evalharness.domain.invalid_values import explain
 from evalharness.errors import UsageError
+from evalharness.exchanges.foreign import NodeRun, nodes_of_answer
 from evalharness.exchanges.links import node_of_trial
+from evalharness.values.divided import divided, whole
 from evalharness.values.json_value import Json
 
 ABOUT = "recording.json"
-PART = "$part"
-SHORTEST_PART = 120
+LONGEST_NAME = 200
 NODES = "nodes"
 Trials = Iterable[tuple[str, int, Sequence[Exchange]]]
 """Case, trial and what was recorded of it; in the order of cases."""
 KEY = "evalharness"
 """Under which a recording of a workflow dataset keeps what only this harness knows of an exchange."""
+WITHIN = "within"
+"""Says of which recording this one is a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,14 @@ class FileRecording:
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
         if case_id not in self.by_case:
-            self.by_case[case_id] = _read_case(self.folder / f"{file_name_of(case_id)}.json")
+            path = _file_of(self.folder, case_id)
+            self.by_case[case_id] = read_case_file(path)[1] if path.is_file() else {}
         return self.by_case[case_id].get(index, ())
 
 
 def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:
     """The recording of a suite on a variant; None if there is none. Raises UsageError for files that are broken."""
-    place = folder / file_name_of(suite) / file_name_of(variant)
+    place = _place(folder, suite, variant)
     if (place / ABOUT).is_file():
         about = _json(place / ABOUT)
         try:
@@ -102,22 +106,37 @@ def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:
 def write_files(folder: Path, about: RecordedRun, trials: Trials, redact: Callable[[Json], Json]) -> Iterator[Path]:
     """The files of a run, each as soon as its case is complete."""
     yield _write_about(folder, about, "cases", redact)
-    place = _place(folder, about)
+    place = _place(folder, about.suite, about.variant)
     for case_id, of_case in _by_case(trials):
         parts: dict[str, Json] = {}
         written = [
             {"trial": index, "exchanges": [_written(each, parts) for each in exchanges]} for index, exchanges in of_case
         ]
         document = {"case": case_id, "trials": written, "parts": parts}
-        yield _write(place / f"{file_name_of(case_id)}.json", document, redact)
+        yield _write(_file_of(place, case_id), document, redact)
 
 
-def _place(folder: Path, about: RecordedRun) -> Path:
-    return folder / file_name_of(about.suite) / file_name_of(about.variant)
+def _place(folder: Path, suite: str, variant: str) -> Path:
+    return folder / _short(file_name_of(suite)) / _short(file_name_of(variant))
+
+
+def _file_of(place: Path, case_id: str) -> Path:
+    """Never the file about the run, whatever the case is called, also where upper and lower case are the same."""
+    name = _short(file_name_of(case_id))
+    if f"{name}.json".lower() == ABOUT:
+        name = f"%{ord(name[0]):02X}{name[1:]}"
+    return place / f"{name}.json"
+
+
+def _short(name: str) -> str:
+    """A file system takes 255 bytes; what a file is about is said in it."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _write_about(folder: Path, about: RecordedRun, layout: str, redact: Callable[[Json], Json]) -> Path:
-    place = _place(folder, about)
+    place = _place(folder, about.suite, about.variant)
     place.mkdir(parents=True, exist_ok=True)
     notes = [note.model_dump(mode="json") for note in about.notes]
     head = {"suite": about.suite, "variant": about.variant, "run": about.run, "seed": about.seed}
@@ -143,61 +162,31 @@ def _write(path: Path, document: Json, redact: Callable[[Json], Json]) -> Path:
 
 
 def _written(exchange: Exchange, parts: dict[str, Json]) -> dict[str, Json]:
+    def keep(value: Json) -> str:
+        name = hashlib.sha256(to_json(value)).hexdigest()[:16]
+        parts[name] = value
+        return name
+
     document: dict[str, Json] = exchange.model_dump(mode="json", exclude_defaults=True)
-    request = document.get("request")
-    if isinstance(request, dict):
-        document["request"] = {
-            key: [_part(item, parts) for item in value] if isinstance(value, list) else _part(value, parts)
-            for key, value in request.items()
-        }
-    return document
+    return {**document, "request": divided(exchange.request, keep)} if "request" in document else document
 
 
-def _part(value: Json, parts: dict[str, Json]) -> Json:
-    if not isinstance(value, dict | list):
-        return value
-    text = to_json(value)
-    if len(text) < SHORTEST_PART and not _is_reference(value):
-        return value
-    name = hashlib.sha256(text).hexdigest()[:16]
-    parts[name] = value
-    return {PART: name}
-
-
-def _is_reference(value: Json) -> bool:
-    return isinstance(value, dict) and value.keys() == {PART}
-
-
-def _read_case(path: Path) -> dict[int, list[Exchange]]:
-    """By trial; empty for a case that was not recorded."""
-    if not path.is_file():
-        return {}
+def read_case_file(path: Path) -> tuple[str, dict[int, list[Exchange]]]:
+    """The case, and what was recorded of it by trial."""
     document = _json(path)
     try:
         parts: Mapping[str, Json] = document["parts"]
-        return {
-            int(trial["trial"]): [Exchange.model_validate(_whole(each, parts)) for each in trial["exchanges"]]
+        return str(document["case"]), {
+            int(trial["trial"]): [
+                Exchange.model_validate({**each, "request": whole(each.get("request"), parts)})
+                for each in trial["exchanges"]
+            ]
             for trial in document["trials"]
         }
     except ValidationError as error:
         raise UsageError(f"{path}: {explain(error)}") from None
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} is not a recording: {error}") from None
-
-
-def _whole(written: dict[str, Any], parts: Mapping[str, Json]) -> dict[str, Any]:
-    request = written.get("request")
-    if not isinstance(request, dict):
-        return written
-
-    def whole(value: Any) -> Json:
-        return parts[value[PART]] if _is_reference(value) else value
-
-    filled = {
-        key: [whole(item) for item in value] if isinstance(value, list) else whole(value)
-        for key, value in request.items()
-    }
-    return {**written, "request": filled}
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -216,16 +205,34 @@ def _json(path: Path) -> dict[str, Any]:
 def write_workflow_files(
     folder: Path, about: RecordedRun, trials: Trials, redact: Callable[[Json], Json]
 ) -> Iterator[Path]:
+    """The answer of a workflow is one exchange; beside it, its nodes have the recordings that its artifact names."""
     yield _write_about(folder, about, NODES, redact)
     store = RecordingStore(folder)
     for case_id, index, exchanges in trials:
-        invocations: defaultdict[str, int] = defaultdict(int)
+        counted: Counter[str] = Counter()
         for exchange in exchanges:
-            node = node_of_trial(exchange.node, index)
-            parts = (about.suite, case_id, about.variant, node, invocations[node])
-            invocations[node] += 1
-            recording = _recording(generate_recording_id(*parts), exchange, about.created_at)
-            yield store.save(ProviderRecording.model_validate(redact(recording.model_dump(mode="json", by_alias=True))))
+            id_ = _next_id(about, case_id, node_of_trial(exchange.node, index), counted)
+            recordings = [_recording(id_, exchange, about.created_at)]
+            for run in nodes_of_answer(exchange.reply) if exchange.kind == "answer" else ():
+                id_ = _next_id(about, case_id, node_of_trial(run.node, index), counted)
+                recordings.append(_node_recording(id_, run, recordings[0]))
+            for each in recordings:
+                yield store.save(ProviderRecording.model_validate(redact(each.model_dump(mode="json", by_alias=True))))
+
+
+def _next_id(about: RecordedRun, case_id: str, node: str, counted: Counter[str]) -> str:
+    counted[node] += 1
+    return generate_recording_id(about.suite, case_id, about.variant, node, counted[node] - 1)
+
+
+def _node_recording(recording_id: str, run: NodeRun, of: ProviderRecording) -> ProviderRecording:
+    """For other tools, and for people; a replay reads the recording that it is a part of."""
+    said = [RecordedEvent(seq=number, event=event) for number, event in enumerate(run.events, start=1)]
+    within = RecordedEvent(seq=len(said) + 1, event={"type": "exchange", KEY: {WITHIN: of.id}})
+    fault = RecordedFault(message=run.failed) if run.failed else None
+    return ProviderRecording(
+        id=recording_id, metadata=of.metadata, events=(*said, within), output=run.output, error=fault
+    )
 
 
 def _recording(recording_id: str, exchange: Exchange, created_at: str) -> ProviderRecording:
@@ -255,6 +262,8 @@ def _of_workflow(store: RecordingStore, suite: str, variant: str) -> dict[str, d
             continue
         recording = store.load(recording_id)
         assert recording is not None, "it was listed"
+        if any(isinstance(each.event.get(KEY), dict) and WITHIN in each.event[KEY] for each in recording.events):
+            continue
         node, index = _trial_of_node(parts.node_id)
         exchange = _exchange(recording, node)
         found.setdefault(parts.case_id, {}).setdefault(index, []).append((parts.invocation, exchange))

@@ -230,7 +230,7 @@ class RecordedTape(Tape):
 
     def miss(self, asked: Exchange, occurrence: int) -> ReplayMiss:
         """The call that was not recorded, the nearest one that was, and where they differ first."""
-        what = f"call {1 + sum(self._asked.values()) - 1} of trial {self._index + 1} of case {self._case_id}"
+        what = f"call {sum(self._asked.values())} of trial {self._index + 1} of case {self._case_id}"
         who = f"{what} ({asked.node}: {asked.kind})"
         why = self._why_missed(asked, occurrence)
         message = f"replay miss: {who} was not recorded; nothing was sent; {why}"
@@ -250,7 +250,11 @@ class RecordedTape(Tape):
         if found is None:
             return f"the nearest recorded call is the same one, of {nearest.node} in attempt {nearest.attempt + 1}"
         path, before, now = found
-        return f"nearest recorded call: the first difference is at {path}: recorded {_shown(before)}, now {_shown(now)}"
+        if nearest.kind == "answer" and path == TARGET:
+            return "the target has changed since it was recorded"
+        number = 1 + sorted(each.position for each in self._recorded.values() if each.is_call).index(nearest.position)
+        difference = f"the first difference is at {path}: recorded {_shown(before)}, now {_shown(now)}"
+        return f"the nearest recorded one is call {number} ({nearest.node}); {difference}"
 
 
 def _shown(value: Json) -> str:

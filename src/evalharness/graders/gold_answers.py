@@ -1,4 +1,7 @@
-"""Gold answers: a JSONL file of answers with known ratings, `{input, output, rating}`, mixed in among those to rate."""
+"""Gold answers: a JSONL file of answers with known ratings, `{input, output, rating}`, mixed in among those to rate.
+
+`description` and `expected` are what a case would have: a rubric may show them.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ from evalharness.syntax.source import read_text
 from evalharness.values.json_value import Json
 from evalharness.workspaces import confined
 
-KEYS = ("input", "output", "rating")
+KEYS, MORE_KEYS = ("input", "output", "rating"), ("description", "expected")
 
 
 class GoldAnswer(NamedTuple):
     input: Json
     output: Json
     rating: Rating
+    description: str = ""
+    expected: Json = ""
 
 
 def read_gold(root: Path, file: str, scale: RatingScale) -> list[GoldAnswer]:
@@ -31,9 +36,11 @@ def read_gold(root: Path, file: str, scale: RatingScale) -> list[GoldAnswer]:
 
 
 def _read(row: Json, where: str, scale: RatingScale) -> GoldAnswer:
-    if not isinstance(row, dict) or sorted(row) != sorted(KEYS):
-        raise UsageError(f"{where}: a gold answer has the keys {', '.join(KEYS)} and no others")
+    if not isinstance(row, dict) or not set(KEYS) <= row.keys() <= {*KEYS, *MORE_KEYS}:
+        known = f"{', '.join(KEYS)}, perhaps {' and '.join(MORE_KEYS)}, and no others"
+        raise UsageError(f"{where}: a gold answer has the keys {known}")
     try:
-        return GoldAnswer(row["input"], row["output"], scale.read(row["rating"]))
+        rating = scale.read(row["rating"])
+        return GoldAnswer(row["input"], row["output"], rating, str(row.get("description", "")), row.get("expected", ""))
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", hint=error.hint) from None

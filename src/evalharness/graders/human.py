@@ -30,6 +30,7 @@ from evalharness.values.pattern import Pattern
 from evalharness.values.text import head
 
 SUMMARY = 300
+NO_DESCRIPTION = "this task"
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*|conservative/generous)\}")
 _OF_CRITERION = re.compile(r"criterion_([1-9][0-9]*)_(name|description|indicators|issues)")
 _OF_CASE = ("task_description", "input_summary", "requirements")
@@ -131,18 +132,30 @@ class HumanOptions(GoodAnswerOptions):
 
     def filled_rubric(self, case: Case) -> str:
         expected = case.expected.options if case.expected is not None else ""
-        of_case = {
-            "task_description": described(case),
-            "input_summary": head(as_text(case.content), SUMMARY),
-            "requirements": self._own_requirements() or as_text(expected),
-        }
-        values: Mapping[str, str] = self._values() | of_case
-        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), self.rubric or "")
+        return filled_by_case(self.open_rubric(), described(case), case.content, expected)
+
+    def open_rubric(self) -> str:
+        """With all that is the same for every case."""
+        own = {"requirements": requirements} if (requirements := self._own_requirements()) else {}
+        return _filled(self.rubric or "", self._values() | own)
+
+
+def filled_by_case(rubric: str, description: str, asked: Json, expected: Json) -> str:
+    of_case = {
+        "task_description": description or NO_DESCRIPTION,
+        "input_summary": head(as_text(asked), SUMMARY),
+        "requirements": as_text(expected),
+    }
+    return _filled(rubric, of_case)
+
+
+def _filled(rubric: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), rubric)
 
 
 def described(case: Case) -> str:
     """By its description or its name; never by its id, which says which case it is."""
-    return case.description or (case.name if case.name != case.id else "") or "this task"
+    return case.description or (case.name if case.name != case.id else "") or NO_DESCRIPTION
 
 
 class Human(Grader):
@@ -181,6 +194,7 @@ class Human(Grader):
             blind=options.blind_evaluation,
             mask=options.mask,
             gold=options.gold or "",
+            gold_rubric=options.open_rubric() if options.gold else "",
         )
 
     def example(self) -> Example | None:

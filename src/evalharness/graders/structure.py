@@ -116,6 +116,19 @@ def _filled(found: Any) -> str:
     return str(FILLED[found[1].lower()])
 
 
+def generalised(value: Json) -> Json:
+    """The value with a placeholder for each of its texts and numbers: any of the same kind will do."""
+    if isinstance(value, dict):
+        return {key: generalised(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [generalised(item) for item in value]
+    if isinstance(value, str):
+        kinds = ("any_uuid", "any_iso_datetime", "any_email", "any_string")
+        return next(text for kind in kinds if matches_placeholders(text := f"{{{{{kind}}}}}", value))
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "{{any_number}}" if is_number else value
+
+
 KEPT_DIFFERENCES = 20
 SHOWN_DIFFERENCES = 5
 SHOWN_PLACE_CHARS = 120

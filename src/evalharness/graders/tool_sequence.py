@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AliasChoices, Field, GetJsonSchemaHandler, field_validator, model_validator
 from pydantic_core import CoreSchema
 
 from evalharness.contracts.grader import GradeContext, Grader
@@ -19,7 +19,7 @@ from evalharness.domain.plain_numbers import count
 from evalharness.domain.record import Record
 from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.errors import Unscored
-from evalharness.graders.json_values import first_difference
+from evalharness.graders.structure import check_placeholders, fill_placeholders, matches_placeholders
 from evalharness.values.json_value import Json
 from evalharness.values.text import shown
 
@@ -32,7 +32,10 @@ SHOWN_CALLS = 50
 
 
 class ExpectedCall(Record):
-    """A tool by name; with `arguments`, each of those given must be equal in the call, others do not matter."""
+    """A tool by name; with `arguments`, each of those given must be equal in the call, others do not matter.
+
+    `{{any_string}}` and the other placeholders stand for any value of their kind.
+    """
 
     name: Annotated[str, Field(min_length=1, validation_alias=AliasChoices("name", "tool"))]
     arguments: dict[str, Json] = Field(default_factory=dict, validation_alias=AliasChoices("arguments", "args"))
@@ -46,10 +49,14 @@ class ExpectedCall(Record):
     def _bare_name(cls, written: Any) -> Any:
         return {"name": written} if isinstance(written, str) else written
 
+    @field_validator("arguments")
+    @classmethod
+    def _knows_placeholders(cls, arguments: dict[str, Json]) -> dict[str, Json]:
+        check_placeholders(arguments)
+        return arguments
+
     def accepts(self, given: Mapping[str, Json]) -> bool:
-        return all(
-            key in given and first_difference(value, given[key], key) is None for key, value in self.arguments.items()
-        )
+        return all(key in given and _is_met(value, given[key]) for key, value in self.arguments.items())
 
     def __str__(self) -> str:
         return _named(self.name, self.arguments)
@@ -105,8 +112,22 @@ class ToolSequence(Grader):
 
     def example(self) -> Example:
         return Example(
-            tool_calls=tuple(ToolCall(name=each.name, arguments=each.arguments) for each in self.options.calls)
+            tool_calls=tuple(
+                ToolCall(name=each.name, arguments=fill_placeholders(each.arguments)) for each in self.options.calls
+            )
         )
+
+
+def _is_met(expected: Json, actual: Json) -> bool:
+    if isinstance(expected, dict):
+        same = isinstance(actual, dict) and expected.keys() == actual.keys()
+        return same and all(_is_met(value, actual[key]) for key, value in expected.items())
+    if isinstance(expected, list | tuple):
+        same = isinstance(actual, list | tuple) and len(expected) == len(actual)
+        return same and all(map(_is_met, expected, actual))
+    if isinstance(expected, str) and "{{" in expected:
+        return matches_placeholders(expected, actual)
+    return expected == actual and isinstance(expected, bool) == isinstance(actual, bool)
 
 
 def accepted_calls(expected: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> list[int]:

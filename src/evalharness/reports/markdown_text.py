@@ -13,7 +13,7 @@ from evalharness.reports.wording import clean, one_line
 
 SHORT = 200
 """Characters of a text on one line."""
-_PLAIN = re.compile(r"""[^\W_][\w .,;:'"’‘“”()/%+=!?^$→−–—…·±≥≤×-]*""")
+_PLAIN = re.compile(r"""(?:\$(?=\d))?[^\W_][\w .,;:'"’‘“”()/%+=!?^$→−–—…·±≥≤×-]*""")
 _RISKY = re.compile(
     r"""
     (?<![^\W_])_ | _(?![^\W_])              # emphasis

@@ -101,20 +101,26 @@ class _Writer:
             for run in each.runs:
                 reported = self._runs.get(run.id)
                 if reported is not None and each.step.phase_eval is not None:
-                    lines += self._run(each.step.phase_eval, reported, room // number, alone=number == 1)
+                    title = self._heading(each, reported, with_step=len(evals) > 1) if number > 1 else ""
+                    lines += self._run(each.step.phase_eval, reported, room // number, title)
         return lines
 
-    def _run(self, wanted: PhaseEval, each: ReportedRun, room: int, *, alone: bool) -> list[str]:
+    def _heading(self, step: StepResult, each: ReportedRun, *, with_step: bool) -> str:
+        about, inline = each.report.metadata, self._text.inline
+        run = f"{inline(about.suite_name)} on {inline(about.variant)}"
+        parts = (inline(step.step.title), run) if with_step else (run,)
+        return f"#### {marked(each.report.verdict)}: {' · '.join(parts)}"
+
+    def _run(self, wanted: PhaseEval, each: ReportedRun, room: int, title: str) -> list[str]:
+        """`title` parts it from other runs; empty where it is the only one."""
         report = each.report
-        about, inline = report.metadata, self._text.inline
-        title = f"#### {marked(report.verdict)}: {inline(about.suite_name)} on {inline(about.variant)}"
         shown = _shown(wanted, report)
         head = [
-            *([] if alone else [title, ""]),
+            *([title, ""] if title else []),
             *self._runs_writer.metric_table(report, shown, NOTHING, _minimum(wanted, report)),
             *self._runs_writer.beside(report, shown),
         ]
-        evals = self._runs_writer.evals(each, "####" if alone else "#####", room - size(head))
+        evals = self._runs_writer.evals(each, "#####" if title else "####", room - size(head))
         return [*head, *evals, *self._runs_writer.look(each)]
 
     def _advice(self) -> list[str]:

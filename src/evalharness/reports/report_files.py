@@ -123,15 +123,21 @@ def _with_ending(path: Path, reporters: Iterable[Reporter]) -> Reporter:
 
 
 def unknown_ending(path: Path, endings: Sequence[str]) -> UsageError:
+    if path.is_dir():
+        return _is_a_folder(path)
     return UsageError(
         f"{path}: no report format has the ending '{path.suffix}'",
         hint=f"known endings: {', '.join(endings)}",
     )
 
 
+def _is_a_folder(path: Path) -> UsageError:
+    return UsageError(f"{path} is a folder", hint="name a file")
+
+
 def _check_place(path: Path) -> None:
     if path.is_dir():
-        raise UsageError(f"{path} is a folder", hint="name a file")
+        raise _is_a_folder(path)
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a regular file", hint="name a file")
     there = next(folder for folder in path.absolute().parents if folder.exists())

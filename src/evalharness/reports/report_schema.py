@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding
-from evalharness.domain.grade import GraderType, GradeState, Judging
+from evalharness.domain.grade import Grade, GraderType, GradeState, Judging
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Recommendation, Report, RunMetadata
 from evalharness.domain.trial import Cause, TrialState
@@ -147,4 +147,5 @@ def _grade() -> Schema:
         "weight": {"type": "number"},
     }
     judging: Schema = {"type": "array", "items": {"$ref": "#/$defs/Judging"}}
-    return _object(fields, {"cause": {"const": "spend_cap"}, "evidence": {}, "judging": judging})
+    as_stored = {name: _choice(Grade.model_fields[name].annotation) for name in ("cause", "figures")}
+    return _object(fields, {**as_stored, "evidence": {}, "judging": judging})

@@ -31,13 +31,15 @@ _CONTROL = re.compile(
 
 def harmless(text: str) -> str:
     """Text without what a terminal would obey: escape sequences, control characters, orders to write backwards."""
-    return _CONTROL.sub("", text)
+    return text if text.isprintable() else _CONTROL.sub("", text)
 
 
 def clean(text: str, redact: Callable[[str], str]) -> str:
     """Redacted and harmless. Redacted twice: an escape sequence may hide a secret, and a secret may contain a control
     character."""
-    return redact(harmless(redact(text)))
+    redacted = redact(text)
+    shown = harmless(redacted)
+    return shown if shown == redacted else redact(shown)
 
 
 def one_line(text: str, limit: int = 160) -> str:

@@ -7,7 +7,7 @@ people said about the same answers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from secrets import token_hex
 
@@ -15,12 +15,11 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import Grade
-from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLink, ReviewTask
+from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLink, ReviewTask, ShownAnswer
 from evalharness.domain.run import Run
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.trial import Trial
-from evalharness.engine.reviewing.review_decision import reviewed_grade
-from evalharness.engine.reviewing.review_figures import review_figures
+from evalharness.engine.reviewing.review_decision import decision, reviewed_grade
 from evalharness.engine.reviewing.review_items import (
     Candidate,
     Outstanding,
@@ -28,10 +27,12 @@ from evalharness.engine.reviewing.review_items import (
     items_of,
     outstanding,
     ranking_items,
+    shown_answer,
 )
 from evalharness.engine.reviewing.reviewed_trial import Place, reviewed_trial
 from evalharness.errors import UnknownName, UsageError
 from evalharness.graders.gold_answers import read_gold
+from evalharness.graders.human import filled_by_case
 
 ITEM_ID_BYTES = 8
 NEWEST_RUNS = 20
@@ -49,7 +50,7 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
     root_id = root_of(run, store)
     notes: dict[str, Finding] = {}
     batch: list[tuple[ReviewItem, list[ReviewLink]]] = []
-    golden: dict[str, tuple[str, ReviewTask]] = {}
+    golden: dict[tuple[str, ...], tuple[str, ReviewTask, bool]] = {}
     rankings: dict[str, list[tuple[Outstanding, Trial]]] = defaultdict(list)
     for trial in store.trials(run.id):
         found = list(outstanding(trial))
@@ -57,17 +58,27 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
             if each.task.scale.type == "ranking":
                 rankings[trial.case_id].append((each, trial))
             elif each.task.gold:
-                golden.setdefault(each.grader, (each.grader, each.task))
+                has_messages = bool(shown_answer(trial, each.task).messages)
+                kind = (each.grader, each.task.gold, each.task.gold_rubric, each.task.scale.model_dump_json())
+                golden.setdefault(kind, (each.grader, each.task, has_messages))
         if found:
             batch += ((item, [link]) for item, link in items_of(run, [trial], root_id, new_id))
         if len(batch) >= AT_ONCE:
             _add(store, batch)
             batch = []
+    lonely: dict[str, list[ReviewTask]] = defaultdict(list)
     for case_id, wanted in rankings.items():
-        batch += _ranking_items(store, run, case_id, wanted)
-    for grader, task in golden.values():
+        ranked = list(_ranking_items(store, run, case_id, wanted))
+        batch += ranked
+        if not ranked and all(_is_done(store, each, case_id) for each in store.matrix(run.matrix_id)):
+            lonely[wanted[0][0].grader].append(wanted[0][0].task)
+    for grader, tasks in lonely.items():
+        least = max(task.scale.min_items for task in tasks)
+        about = {"grader": grader, "cases": len(tasks), "least": least}
+        notes[f"ranking {grader}"] = finding("reviews.nothing_to_rank", "warning", **about)
+    for grader, task, has_messages in golden.values():
         try:
-            batch += _gold_items(run, grader, task)
+            batch += _gold_items(run, grader, task, has_messages)
         except UsageError as error:
             notes[grader] = finding("reviews.no_gold", "warning", grader=grader, why=error.message)
     _add(store, batch)
@@ -92,10 +103,17 @@ def _add(store: Store, batch: list[tuple[ReviewItem, list[ReviewLink]]]) -> None
                 book.add_item(item, links)
 
 
-def _gold_items(run: Run, grader: str, task: ReviewTask) -> Iterator[tuple[ReviewItem, list[ReviewLink]]]:
-    """Their rubric is that of the first case: who rates them must not see a difference."""
+def _gold_items(
+    run: Run, grader: str, task: ReviewTask, has_messages: bool
+) -> Iterator[tuple[ReviewItem, list[ReviewLink]]]:
+    """With messages if the answers of the run have some: who rates them must not see a difference."""
     for gold in read_gold(Path(run.root), task.gold, task.scale):
-        item = gold_item(run, grader, task, gold.input, gold.output, gold.rating, new_id)
+        said = (("user", gold.input), ("assistant", gold.output)) if has_messages else ()
+        messages = tuple({"role": role, "content": content} for role, content in said)
+        answer = ShownAnswer(output=gold.output, messages=messages)
+        rubric = filled_by_case(task.gold_rubric, gold.description, gold.input, gold.expected)
+        own_task = task.model_copy(update={"rubric": rubric})
+        item = gold_item(run, grader, own_task, gold.input, answer, gold.rating, new_id)
         yield item, [ReviewLink(item.id, run.id, "", 0, is_applied=True)]
 
 
@@ -168,17 +186,16 @@ def apply_reviews(store: Store, run: Run) -> None:
         ids = {link.item_id for waiting in links.values() for link in waiting}
         said = {item_id: (book.item(item_id), book.reviews(item_id)) for item_id in ids}
     cases = {case.id: case for case in run.suite.cases}
-    needless: list[tuple[str, int]] = []
+    needed: dict[tuple[str, int], bool] = {}
     for (case_id, index), waiting in links.items():
         trial = next((each for each in store.trials(run.id, case_id) if each.index == index), None)
         grades = dict(_grades(said, trial, waiting)) if trial is not None and case_id in cases else {}
         if trial is not None and grades:
             changed = reviewed_trial(trial, run, cases[case_id], grades)
             store.put_reviewed(run.id, changed)
-            if changed.state == "failed" and any(grade.state == "awaiting" for grade in changed.grades):
-                needless.append((case_id, index))
+            needed[case_id, index] = changed.state != "failed"
     store.flush()
-    _close(store, run, needless)
+    _close_or_reopen(store, run, needed)
     with store.reviews.book() as book:
         for link in (link for waiting in links.values() for link in waiting):
             if book.reviews(link.item_id) == said[link.item_id][1]:  # else it is done again
@@ -195,15 +212,23 @@ def _grades(
             yield link.path, reviewed_grade(item.task, reviews)
 
 
-def _close(store: Store, run: Run, trials: list[tuple[str, int]]) -> None:
-    """A trial that failed by what one person had to say needs no others any more."""
-    if not trials:
+def _close_or_reopen(store: Store, run: Run, needed: Mapping[tuple[str, int], bool]) -> None:
+    """A trial that failed by what one person had to say needs no others any more, until that is taken back."""
+    counts = store.reviews.counts(run.id)
+    closing = counts.get(("rate", "open")) and not all(needed.values())
+    reopening = counts.get(("rate", "closed")) and any(needed.values())
+    if not closing and not reopening:
         return
-    reviewed = [each for each in store.reviews.items(run.id) if each.item.role == "rate" and each.item.stage == "open"]
+    reviewed = [each for each in store.reviews.items(run.id) if each.item.role == "rate"]
     with store.reviews.book() as book:
-        for item, _, links in reviewed:
-            if all((link.case_id, link.trial_index) in trials for link in links):
+        for each, _, links in reviewed:
+            wanted = [needed.get((link.case_id, link.trial_index)) for link in links]
+            item = book.item(each.id)
+            if item.stage == "open" and all(is_needed is False for is_needed in wanted):
                 book.set_stage(item.id, "closed", item.wanted)
+            if item.stage == "closed" and any(wanted):
+                found = decision(item.task, book.reviews(item.id))
+                book.set_stage(item.id, found.stage, found.wanted)
 
 
 # Figures
@@ -212,7 +237,11 @@ def _close(store: Store, run: Run, trials: list[tuple[str, int]]) -> None:
 def run_reviews(store: Store, run: Run) -> RunReviews | None:
     """What people were asked about a run, and what they said; None where nobody was asked."""
     reviewed = store.reviews.items(run.id)
-    return review_figures(reviewed, _stale(store, run, reviewed)) if reviewed else None
+    if not reviewed:
+        return None
+    from evalharness.engine.reviewing.review_figures import review_figures  # slow to load: few runs ask people
+
+    return review_figures(reviewed, _stale(store, run, reviewed))
 
 
 def _stale(store: Store, run: Run, reviewed: Iterable[ReviewedItem]) -> int:

@@ -12,7 +12,7 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.exchange import Recording, Taping, TrialRecording
 from evalharness.contracts.executor import WorkUnit
 from evalharness.contracts.store import Store
-from evalharness.domain.exchange import Exchange
+from evalharness.domain.exchange import Exchange, Mode
 from evalharness.domain.finding import Finding
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import Suite
@@ -80,27 +80,34 @@ def find_recording(suite: Suite, variant: str, options: RunOptions, store: Store
     """None for a run that asks for everything itself. Raises UsageError where a replay has nothing to go by."""
     if options.mode in ("live", "record"):
         return None
-    folder = Path(options.recordings) if options.recordings else None
+    return _find(options.recordings, suite, variant, options.mode, store)
+
+
+def _find(reference: str, suite: Suite, variant: str, mode: Mode, store: Store) -> Recording | None:
+    folder = Path(reference) if reference else None
     if folder is not None and folder.is_dir():
         files: Recording | None = registry.load("exchanges", "files")(folder, suite.name, variant)
-        if files is None and options.mode == "replay":
+        if files is None and mode == "replay":
             raise UsageError(
                 f"{folder} has no recordings of suite {suite.name} on {variant}",
                 hint=Hint("hint.record_first"),
             )
         return files
-    if options.recordings:
-        return _in_run(options.recordings, suite, variant, store)
+    if reference:
+        run = _named_run(reference, suite, variant, store)
+        if run.options.mode == "replay":  # it has no recording of its own, but what it replayed has
+            return _find(run.options.recordings, suite, variant, mode, store)
+        return StoredRecording(run, store)
     recorded = store.recorded_runs(suite.name)
     of_variant = [run_id for run_id, name in recorded if name == variant] or [run_id for run_id, _ in recorded]
     if of_variant:
         return StoredRecording(store.find_run(of_variant[0]), store)
-    if options.mode == "auto":
+    if mode == "auto":
         return None
     raise UsageError(f"nothing was recorded of suite {suite.name} yet", hint=Hint("hint.record_first"))
 
 
-def _in_run(reference: str, suite: Suite, variant: str, store: Store) -> Recording:
+def _named_run(reference: str, suite: Suite, variant: str, store: Store) -> Run:
     """The named run, or the one of its command that has this suite and variant."""
     named = find_run(reference, store)
     runs = [run for run in store.matrix(named.matrix_id) if run.options.recording_secret] or [named]
@@ -108,7 +115,7 @@ def _in_run(reference: str, suite: Suite, variant: str, store: Store) -> Recordi
         raise UsageError(f"run {named.name} was not recorded", hint=Hint("hint.record_first"))
     same = [run for run in runs if run.suite.name == suite.name and run.variant == variant]
     itself = [run for run in runs if run.id == named.id]
-    return StoredRecording([*same, *itself, *runs][0], store)
+    return [*same, *itself, *runs][0]
 
 
 def with_secret(options: RunOptions, recording: Recording | None) -> RunOptions:

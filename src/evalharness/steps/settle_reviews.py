@@ -43,5 +43,6 @@ def _finished(context: Context, run: Run) -> Run | None:
     if "human" in measured.awaited or any(tally.pending for tally in measured.tallies.values()):
         return None
     stopped, elapsed_s = store.progress(run.id)
-    notes = run.report.notes if run.report else ()
+    before = run.report.notes if run.report else ()
+    notes = tuple(note for note in before if not note.code.startswith("reviews."))  # they are made again
     return finish_run(context, run, stopped=stopped, before_s=elapsed_s, took_s=0.0, notes=notes)

@@ -18,13 +18,10 @@ from evalharness.stores.columns import damaged
 from evalharness.stores.decoding import variant_from
 from evalharness.stores.encoding import pack, unpack
 from evalharness.stores.sqlite import Database
+from evalharness.values.divided import divided, names_in, runs_in, whole
 from evalharness.values.json_value import Json
 
-PART = "$part"
-SHORTEST_PART = 120
-"""Characters of JSON: what is shorter is not worth a row of its own."""
 Parts = dict[str, bytes]
-NESTED = (dict, list, tuple)
 PAGE = 500
 
 
@@ -62,14 +59,21 @@ def decoded(
     found: dict[str, list[Exchange]] = {}
     try:
         bodies = [from_json(unpack(row[-1])) for row in rows]
-        names = dict.fromkeys(name for body in bodies for name in parts_in(body))
-        parts = read_parts(list(names)) if names else {}
+        names = dict.fromkeys(name for body in bodies for name in names_in(body["request"]))
+        parts = _parsed(read_parts(list(names))) if names else {}
+        runs = dict.fromkeys(name for body in bodies for name in runs_in(body["request"]))
+        inner = dict.fromkeys(name for run in runs for name in names_in(parts[run]) if name not in parts)
+        parts |= _parsed(read_parts(list(inner))) if inner else {}
         for row, body in zip(rows, bodies, strict=True):
             found.setdefault(row[0], []).append(exchange_from(row, body, parts))
         return found
     except (ValueError, LookupError, TypeError, AttributeError, zlib.error) as error:
         what = f"what was recorded of trial {rows[0][1]} of case {rows[0][0]} cannot be read"
         raise damaged(place, what) from error
+
+
+def _parsed(bodies: Mapping[str, bytes]) -> dict[str, Any]:
+    return {name: from_json(unpack(body)) for name, body in bodies.items()}
 
 
 def exchange_rows(group: Iterable[tuple[str, int, Trial, Redactor]]) -> dict[str, list[Any]]:
@@ -89,7 +93,7 @@ def exchange_rows(group: Iterable[tuple[str, int, Trial, Redactor]]) -> dict[str
 def exchange_row(run_seq: int, case_id: str, index: int, exchange: Exchange, redactor: Redactor, parts: Parts) -> Any:
     """The values of `statements.EXCHANGE_COLUMNS`; `parts` gets what is kept beside it."""
     body = {
-        "request": _divided(exchange.request, redactor, parts),
+        "request": divided(exchange.request, _kept_in(parts, redactor)),
         "reply": exchange.reply,
         "error": None if exchange.error is None else exchange.error.model_dump(exclude_defaults=True),
         "tries": exchange.tries,
@@ -100,14 +104,7 @@ def exchange_row(run_seq: int, case_id: str, index: int, exchange: Exchange, red
     return (run_seq, case_id, index, *about, pack(text.encode()))
 
 
-def parts_in(body: Any) -> Iterable[str]:
-    """The digests of the parts that a body refers to."""
-    for value in _values(body["request"]):
-        if _is_reference(value):
-            yield value[PART]
-
-
-def exchange_from(row: Sequence[Any], written: Any, parts: Mapping[str, bytes]) -> Exchange:
+def exchange_from(row: Sequence[Any], written: Any, parts: Mapping[str, Json]) -> Exchange:
     """`written` is the body of the row. Raises ValueError, LookupError or TypeError for what cannot be read."""
     _, _, attempt, node, kind, digest, occurrence, position, _ = row
     error = written["error"]
@@ -119,7 +116,7 @@ def exchange_from(row: Sequence[Any], written: Any, parts: Mapping[str, bytes]) 
             "digest": digest,
             "occurrence": occurrence,
             "position": position,
-            "request": _whole(written["request"], parts),
+            "request": whole(written["request"], parts),
             "reply": written["reply"],
             "error": None if error is None else ExchangeError.model_validate(error),
             "tries": int(written["tries"]),
@@ -128,47 +125,11 @@ def exchange_from(row: Sequence[Any], written: Any, parts: Mapping[str, bytes]) 
     )
 
 
-def _divided(request: Json, redactor: Redactor, parts: Parts) -> Json:
-    """The elements of lists in a request, and its long values, are parts."""
-    if not isinstance(request, dict):
-        return request
-
-    def part(value: Json) -> Json:
-        if not isinstance(value, NESTED):
-            return value
-        text = to_json(value)
-        if len(text) < SHORTEST_PART and not _is_reference(value):
-            return value
-        clean = clean_text(text.decode(), redactor).encode()
+def _kept_in(parts: Parts, redactor: Redactor) -> Callable[[Json], str]:
+    def keep(value: Json) -> str:
+        clean = clean_text(to_json(value).decode(), redactor).encode()
         name = hashlib.sha256(clean).hexdigest()[:32]
         parts[name] = pack(clean)
-        return {PART: name}
+        return name
 
-    return {
-        key: [part(item) for item in value] if isinstance(value, list | tuple) else part(value)
-        for key, value in request.items()
-    }
-
-
-def _whole(request: Json, parts: Mapping[str, bytes]) -> Json:
-    def whole(value: Json) -> Json:
-        if not _is_reference(value):
-            return value
-        found: Json = from_json(unpack(parts[value[PART]]))
-        return found
-
-    if not isinstance(request, dict):
-        return request
-    return {
-        key: [whole(item) for item in value] if isinstance(value, list) else whole(value)
-        for key, value in request.items()
-    }
-
-
-def _values(request: Json) -> Iterable[Any]:
-    for value in request.values() if isinstance(request, dict) else ():
-        yield from value if isinstance(value, list) else (value,)
-
-
-def _is_reference(value: Json) -> bool:
-    return isinstance(value, dict) and value.keys() == {PART}
+    return keep

@@ -57,8 +57,9 @@ PUT_ASSIGNMENT = (
 
 ADD_REVIEW = f"INSERT INTO reviews (item_seq, reviewer, body) VALUES ({_SEQ}, ?, ?)"
 REVIEWED_BY = (
-    "SELECT item_id FROM reviews JOIN review_items ON review_items.item_seq = reviews.item_seq WHERE reviewer = ? "
-    "GROUP BY item_id ORDER BY MAX(review_seq) DESC"
+    "SELECT item_id FROM reviews JOIN review_items ON review_items.item_seq = reviews.item_seq "
+    "JOIN review_assignments AS own ON own.item_seq = reviews.item_seq AND own.reviewer = reviews.reviewer "
+    "WHERE own.reviewer = ? GROUP BY item_id ORDER BY MAX(review_seq) DESC"
 )
 REVIEWS_OF_ITEM = f"SELECT body FROM reviews WHERE item_seq = {_SEQ} ORDER BY review_seq"
 _OF_RUN = "(SELECT item_seq FROM review_links WHERE run_seq = (SELECT seq FROM runs WHERE id = ?))"

@@ -16,6 +16,11 @@ MAKE_VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT 
 ADD_VERSION = insert("schema_version", "version")
 LAST_VERSION = "SELECT MAX(version) FROM schema_version"
 
+# The store itself
+
+READ_IDENTITY = "SELECT id FROM store_identity"
+SET_IDENTITY = "INSERT INTO store_identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM store_identity)"
+
 # Runs
 
 RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, planned, body, report"
@@ -49,8 +54,7 @@ _OUTLINE = f"{', '.join(OUTLINE_COLUMNS)}, {_HEAD}, report, cases"
 ABOUT_RUN = "SELECT id, name, matrix_id, created_at, finished_at FROM runs WHERE id = ?"
 READ_OUTLINE = f"SELECT {_OUTLINE} FROM runs WHERE id = ?"
 OUTLINES_BEFORE = (
-    f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND created_at >= ? AND {_FRESH} "
-    "ORDER BY seq DESC LIMIT ?"
+    f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND {_FRESH} ORDER BY seq DESC LIMIT ?"
 )
 BRIEF_OUTLINES_BEFORE = OUTLINES_BEFORE.replace("report, cases", "COALESCE(brief, report) AS report, NULL AS cases")
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"

@@ -36,6 +36,11 @@ from evalharness.settings import find_project_folder
 
 WrittenGate: TypeAlias = float | str | Mapping[str, Any] | GateOverrides
 MARKER_ARGUMENTS = ("suite", "target", "repeat", "gate", *sorted({*EvaluateOptions.__annotations__} - {"gate"}))
+HINTS_IN_PYTEST = {
+    "hint.other_store": "hint.other_evals_store",
+    "hint.more_trials": "hint.more_repeats",
+    "hint.name_target": "hint.name_target_in_suite",
+}
 KEPT_SESSIONS = 3
 """Stores of earlier sessions; pytest keeps as many of its own temporary folders."""
 
@@ -196,9 +201,9 @@ def error_text(error: HarnessError) -> str:
 
 
 def _in_pytest(hint: str | Hint) -> str | Hint:
-    """What the store is named with is called otherwise there."""
-    if isinstance(hint, Hint) and hint.code == "hint.other_store":
-        return Hint("hint.other_evals_store", **hint.params)
+    """Flags of `eval-harness` are no flags of pytest."""
+    if isinstance(hint, Hint) and hint.code in HINTS_IN_PYTEST:
+        return Hint(HINTS_IN_PYTEST[hint.code], **hint.params)
     return hint
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from evalharness.contracts.review_store import ReviewBook, ReviewStore
 from evalharness.contracts.store import MEMORY
 from evalharness.domain.review import (
-    REVIEWED,
+    DONE,
     Assignment,
     OpenItem,
     Remark,
@@ -170,7 +170,7 @@ class FakeReviewBook(ReviewBook):
         linked = {link.item_id for link in self._rows.found_links(run_id=run_id)}
         for item_id, (stage, wanted, _) in self._rows.items.items():
             own = self._rows.assignments.get((item_id, named))
-            if stage == "open" and item_id in linked and not (own and own.doing in (*REVIEWED, "skipped")):
+            if stage == "open" and item_id in linked and not (own and own.doing in DONE):
                 counted = sum(each.doing == "counted" for each in self.assignments(item_id=item_id))
                 found.append(OpenItem(item_id, self.item(item_id).is_gold, wanted, counted))
         return found
@@ -199,7 +199,8 @@ class FakeReviewBook(ReviewBook):
 
     def reviewed_by(self, reviewer: str) -> list[str]:
         named = self._clean(reviewer)
-        return list(dict.fromkeys(item_id for item_id, by, _ in reversed(self._rows.reviews) if by == named))
+        said = dict.fromkeys(item_id for item_id, by, _ in reversed(self._rows.reviews) if by == named)
+        return [item_id for item_id in said if (item_id, named) in self._rows.assignments]
 
     def links(self, item_id: str) -> list[ReviewLink]:
         return self._rows.found_links(item_id)

@@ -104,8 +104,11 @@ class ReviewStoreContract(StoreFixtures):
                 book.add_item(item, [make_link(item, run)])
             for key, name in said:
                 book.add_review(Review(item_id=f"id-{key}", reviewer=name, rating=True, submitted_at=MOMENT))
+                book.put_assignment(Assignment(f"id-{key}", name, "counted"))
+            book.add_review(Review(item_id="id-b", reviewer="owner", kind="adjudicated", submitted_at=MOMENT))
             assert [review.reviewer for review in book.reviews("id-a")] == ["ann", "ben", "ann"]
             assert book.reviewed_by("ann") == ["id-a", "id-b"]
+            assert book.reviewed_by("owner") == [], "it was not given to them"
             assert book.reviewed_by("nobody") == []
 
     def test_links_wait_until_they_are_applied(self, store: Store) -> None:

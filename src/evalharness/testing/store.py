@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,6 +63,7 @@ class _Kept:
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
     jobs: dict[str, str] = field(default_factory=dict)
     reviews: ReviewRows = field(default_factory=ReviewRows)
+    identity: str = field(default_factory=lambda: secrets.token_hex(16))
     claims: LocalClaims = field(default_factory=LocalClaims)
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_closed: bool = False
@@ -168,6 +170,13 @@ class FakeStore(PagesOfRuns, Store):
             if taken.isdisjoint(names):
                 return names
 
+    @property
+    def identity(self) -> str:
+        return self._kept.identity
+
+    def is_claimed(self, run_id: str) -> bool:
+        return self._kept.claims.has(run_id)
+
     def claim(self, run: Run) -> AbstractContextManager[None]:
         return self._kept.claims.claimed(run.id, run.name)
 
@@ -251,10 +260,10 @@ class FakeStore(PagesOfRuns, Store):
     def outline(self, reference: str) -> RunOutline:
         return self._meant_by(reference).outline()
 
-    def outlines(self, suite_name: str, since: str = "", most_cases: int | None = None) -> Iterator[RunOutline]:
+    def outlines(self, suite_name: str, most_cases: int | None = None) -> Iterator[RunOutline]:
         whole: list[int] = []
         for run in self._newest_first(suite_name):
-            if run.created_at >= since and run.is_fresh:
+            if run.is_fresh:
                 is_whole = most_cases is None or len(whole) < FEWEST_WHOLE or sum(whole) < most_cases
                 found = run.outline() if is_whole else run.brief_outline()
                 whole += [len(found.report.cases)] if found.report and found.report.cases else []

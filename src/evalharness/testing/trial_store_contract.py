@@ -14,6 +14,7 @@ from evalharness.domain.trial import Attempt, Trial, TrialTape
 from evalharness.errors import StoreError, UsageError
 from evalharness.reports.words.say import say
 from evalharness.testing.stored_records import SECRET, StoreFixtures, added, make_run, make_trial, put, sample_report
+from evalharness.values.json_value import Json
 
 
 class TrialStoreContract(StoreFixtures):
@@ -156,8 +157,9 @@ class TrialStoreContract(StoreFixtures):
     def test_a_trial_brings_its_exchanges_which_are_replaced_with_it(self, store: Store) -> None:
         """Those of its earlier attempts stay."""
         run = added(store)
-        messages = [{"role": "user", "content": f"{SECRET} {'long ' * 50}"}]
-        asked = {"model": "m", "messages": messages, "$part": {"$part": "of others"}}
+        messages: list[dict[str, Json]] = [{"role": "user", "content": f"{SECRET} {'long ' * 50}"}]
+        messages += ({"role": "user", "content": f"{number}{' more' * (number % 40)}"} for number in range(50))
+        asked: dict[str, Json] = {"model": "m", "messages": [*messages], "$part": {"$part": "of others"}}
         failed = Exchange(digest="d", request=asked, error=ExchangeError(kind="SpendCapReached"), tries=3)
         judged = Exchange(node="judge.g", digest="e", position=1, request={"x": 1}, reply={"text": "ü"})
         trial = make_trial("a", state="error")
@@ -168,7 +170,7 @@ class TrialStoreContract(StoreFixtures):
         kept, other = found["a"]
         assert other == judged and (kept.error, kept.tries) == (failed.error, 3)
         assert SECRET not in str(kept.request) and "long long" in str(kept.request)
-        assert kept.request["$part"] == {"$part": "of others"}
+        assert kept.request["$part"] == {"$part": "of others"} and kept.request["messages"][1:] == messages[1:]
         [outcome] = store.outcomes(run.id)
         assert outcome.replayed is not None and Replayed.model_validate_json(outcome.replayed).answers == 2
 

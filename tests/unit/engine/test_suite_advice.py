@@ -11,6 +11,8 @@ from evalharness.domain.suite import Suite
 from evalharness.engine.verifying.suite_advice import advise
 from evalharness.reports.words.say import say
 
+CRITICAL = {"id": "a", "input": "?", "expected": "x", "criticality": "critical"}
+
 
 def advised(goal: Goal | None = None, **about: Any) -> Advice:
     written = {"name": "s", "cases": [{"id": "a", "input": "?", "expected": "Paris"}], **about}
@@ -41,6 +43,10 @@ def test_cases_with_the_same_finding_are_one_choice_the_likeliest_mistakes_first
         ({"gate": {"thresholds": {"pass^3": 0.9}}}, "reliable", "pass_hat_3"),
         ({"gate": "production"}, "reliable", "pass_hat_3"),
         ({"gate": {"thresholds": {"pass_rate": 0.9}}}, None, "pass_at_1"),
+        ({"eval_type": "regression"}, "reliable", "pass_hat_3"),
+        ({"eval_type": "regression", "config": {"retry_failed": True, "retry_count": 2}}, "retries", "pass_at_3"),
+        ({"cases": [CRITICAL]}, "reliable", "pass_hat_3"),
+        ({"cases": [CRITICAL, {"id": "b", "input": "?"}]}, None, "pass_at_1"),
     ],
 )
 def test_the_suite_says_what_its_goal_is(about: dict[str, Any], goal: str | None, metric: str) -> None:
@@ -68,7 +74,7 @@ def test_too_few_trials_for_the_metric_are_pointed_out() -> None:
         ("retries", {}, "staging"),
         ("reliable", {}, "production"),
         (None, {"eval_type": "regression"}, "production"),
-        ("retries", {"cases": [{"id": "a", "input": "?", "expected": "x", "criticality": "critical"}]}, "critical"),
+        ("retries", {"cases": [CRITICAL]}, "critical"),
     ],
 )
 def test_the_preset_follows_from_what_the_suite_guards(goal: Goal | None, about: dict[str, Any], preset: str) -> None:
@@ -80,3 +86,17 @@ def test_the_preset_follows_from_what_the_suite_guards(goal: Goal | None, about:
 def test_a_gate_that_asks_for_less_is_pointed_out_and_one_that_asks_for_more_is_not() -> None:
     assert codes(advised("reliable", gate="staging"), "gate") == ["choice.preset", "choice.preset_lower"]
     assert codes(advised("reliable", gate="critical"), "gate") == ["choice.preset"]
+
+
+def test_a_few_critical_cases_are_asked_more_than_the_others() -> None:
+    cases = [CRITICAL, {"id": "b", "input": "?", "expected": "x"}]
+    advice = advised("retries", cases=cases)
+    assert advice.preset == "staging"
+    assert codes(advice, "gate") == ["choice.preset", "choice.critical_cases", "choice.no_gate"]
+    assert say(advice.of("gate")[1].finding) == (
+        "1 of 2 cases is critical: ask more of them, "
+        "with `thresholds: {criticality: {critical: {pass^k: 0.9}}}` in the gate"
+    )
+    asked = {"preset": "staging", "thresholds": {"criticality": {"critical": {"pass^k": 0.9}}}}
+    for gate in (asked, "critical"):
+        assert codes(advised("retries", cases=cases, gate=gate), "gate") == ["choice.preset"]

@@ -267,6 +267,7 @@ class TestOthersTexts:
             "$a$ $b$",
         ):
             assert f"- Actual: `{hostile}`" in written(made(failing(1, hostile), 0))
+        assert "- Actual: $5 more\n" in written(made(failing(1, "$5 more"), 0)), "a price is no formula"
 
     def test_a_text_without_details_is_not_there(self) -> None:
         text = written(without_details(made(failing(2, "the answer"), 1)))

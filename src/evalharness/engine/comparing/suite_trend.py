@@ -23,20 +23,21 @@ def target_trend(
     baselines: Mapping[str, tuple[str, ...]],
     present: Collection[str],
     flaky: Sequence[FlakyCase],
+    before: Sequence[RunOutline] = (),
 ) -> TargetTrend:
     """Of runs oldest first.
 
     `baselines`: by run, their names; `present`: the cases that the suite has now, if known; `flaky`: those of the
-    newest run that counts.
+    newest run that counts; `before`: earlier runs, of which only what they asked is of interest.
     """
-    changes, left_out = _suite_changes(outlines, present)
+    changes, left_out = _suite_changes([*before, *outlines], present)
     reports = [None if is_gap(outline.report) else outline.report for outline in outlines]
     now_failing, fixed = _moved([report for report in reports if report is not None])
     return TargetTrend(
         target=target,
         runs=tuple(
             _run(outline, changes[number], left_out[number], baselines.get(outline.id, ()))
-            for number, outline in enumerate(outlines)
+            for number, outline in enumerate(outlines, len(before))
         ),
         cases=_cases([outline.report for outline in outlines]),
         now_failing=now_failing,

@@ -49,12 +49,17 @@ def review_figures(reviewed: Sequence[ReviewedItem], stale: int = 0) -> RunRevie
     )
 
 
-def _by_grader(asked: Iterable[ReviewedItem], *, is_ranking: bool) -> dict[str, list[ReviewedItem]]:
-    found: dict[str, list[ReviewedItem]] = defaultdict(list)
+def _by_grader(asked: Iterable[ReviewedItem], *, is_ranking: bool) -> Iterator[tuple[str, list[ReviewedItem]]]:
+    """Graders of one name may have several scales, whose ratings cannot be compared."""
+    found: dict[Hashable, list[ReviewedItem]] = defaultdict(list)
     for each in asked:
         if each.item.is_ranking == is_ranking:
-            found[each.item.grader].append(each)
-    return found
+            scale = each.item.task.scale
+            criteria = tuple(criterion.name for criterion in scale.criteria)
+            kind = (scale.description,) if is_ranking else (scale.type, scale.range, criteria)
+            found[each.item.grader, kind].append(each)
+    for items in found.values():
+        yield items[0].item.grader, items
 
 
 # Agreement
@@ -68,7 +73,7 @@ class _Ratings(NamedTuple):
 
 
 def _agreements(asked: Sequence[ReviewedItem]) -> Iterator[Agreement]:
-    for grader, items in _by_grader(asked, is_ranking=False).items():
+    for grader, items in _by_grader(asked, is_ranking=False):
         ratings = [{name: rating for name, (_, rating) in standing(each.reviews).items()} for each in items]
         scale = items[0].item.task.scale
         criteria = [each.name for each in scale.rated] if scale.type == "likert" else [""]
@@ -133,7 +138,7 @@ def _measured(items: Sequence[Rated], measure: Callable[[Sequence[Rated]], float
 
 
 def _rankings(asked: Sequence[ReviewedItem]) -> Iterator[Ranking]:
-    for grader, items in _by_grader(asked, is_ranking=True).items():
+    for grader, items in _by_grader(asked, is_ranking=True):
         names = sorted({answer.player for each in items for answer in each.item.answers})
         prompts = [[_numbered(each.item, rating, names) for rating in _orders(each)] for each in items]
         prompts = [prompt for prompt in prompts if prompt]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from evalharness.domain.case import Case
 from evalharness.domain.review import EVIDENCE, ReviewItem, ReviewLink, ReviewTask, ShownAnswer
 from evalharness.domain.run import Run
-from evalharness.domain.transcript import Transcript
+from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.domain.trial import Trial
 from evalharness.engine.planning.planned_cases import filled_case
 from evalharness.values.digest import digest
@@ -99,11 +99,10 @@ def _is_ranked_by(trial: Trial, found: Outstanding) -> bool:
 
 
 def gold_item(
-    run: Run, grader: str, task: ReviewTask, question: Json, output: Json, rating: Json, new_id: NewId
+    run: Run, grader: str, task: ReviewTask, question: Json, answer: ShownAnswer, rating: Json, new_id: NewId
 ) -> ReviewItem:
     """An item like the others, with a known rating; everybody may be asked."""
-    key = digest(["gold", run.id, grader, task.identity(), question, output])
-    answer = ShownAnswer(output=output)
+    key = digest(["gold", run.id, grader, task.identity(), question, answer.output])
     return ReviewItem(id=new_id(), key=key, grader=grader, task=task, question=question, answers=(answer,), gold=rating)
 
 
@@ -137,11 +136,23 @@ def shown_answer(trial: Trial, task: ReviewTask, player: str = "") -> ShownAnswe
 
 
 def _messages(transcript: Transcript) -> Iterator[dict[str, Json]]:
-    for message in transcript.messages:
+    """Where the messages do not name the tool calls, these came before the answer."""
+    are_named = any("tool_calls" in message or message.get("role") == "tool" for message in transcript.messages)
+    calls = () if are_named else transcript.tool_calls
+    last = max((at for at, each in enumerate(transcript.messages) if each.get("role") == "assistant"), default=None)
+    for at, message in enumerate(transcript.messages):
+        if at == last:
+            yield from _called(calls)
         yield {name: message[name] for name in _OF_MESSAGE if message.get(name) is not None}
-    if not any("tool_calls" in message or message.get("role") == "tool" for message in transcript.messages):
-        for call in transcript.tool_calls:
-            yield {"role": "tool", "name": call.name, "content": [call.arguments, call.error or call.result]}
+    if last is None:
+        yield from _called(calls)
+
+
+def _called(calls: Iterable[ToolCall]) -> Iterator[dict[str, Json]]:
+    for call in calls:
+        yield {"role": "assistant", "tool_calls": [{"function": {"name": call.name, "arguments": call.arguments}}]}
+        if (result := call.error or call.result) is not None:
+            yield {"role": "tool", "name": call.name, "content": result}
 
 
 def order_of(seed: str, item_id: str) -> str:

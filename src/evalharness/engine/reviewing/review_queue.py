@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from statistics import median
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from pydantic_core import to_json
 from evalharness.contracts.review_store import ReviewBook
 from evalharness.domain.rating import Rating, Tiers
 from evalharness.domain.review import (
+    DONE,
     REVIEWED,
     Assignment,
     OpenItem,
@@ -54,34 +55,40 @@ class ReviewQueue:
 
     # Giving items out
 
-    def lease(self, reviewer: Reviewer, run_id: str | None = None) -> ReviewItem | None:
-        """The next item for this person; None if there is none for them now.
+    def lease(self, reviewer: Reviewer, open_items: Sequence[OpenItem]) -> ReviewItem | None:
+        """The next of these items for this person; None if there is none for them now.
 
         What they have begun comes first, with its draft, unless its place has been given to somebody else since.
         """
         taken = {each.item_id: each for each in self.book.assignments(reviewer=reviewer.name)}
-        open_items = self.book.open_items(reviewer.name, run_id)
         leased = self._leased_by_others(reviewer)
         free = [each for each in open_items if each.is_gold or each.counted + leased.get(each.id, 0) < each.wanted]
         begun = [each for each in free if each.id in taken and taken[each.id].doing == "leased"]
         chosen = begun or self._mixed(reviewer, free, [each.is_gold for each in open_items], taken)
         if not chosen:
             return None
-        next_one = min(chosen, key=lambda each: order_of(reviewer.seed, each.id))
+        next_one = min(chosen, key=lambda each: (self._since_s(taken.get(each.id)), order_of(reviewer.seed, each.id)))
         item = self.book.item(next_one.id)
         self._hold(item, reviewer, taken.get(item.id))
         return item
 
-    def progress(self, reviewer: Reviewer, run_id: str | None = None) -> OwnProgress:
+    def progress(self, reviewer: Reviewer, open_items: Sequence[OpenItem]) -> OwnProgress:
         """The gold ones that are still to come are counted from the beginning, so that no number changes with one."""
         taken = {each.item_id: each for each in self.book.assignments(reviewer=reviewer.name)}
-        open_items = self.book.open_items(reviewer.name, run_id)
         left = len(self._mixed(reviewer, open_items, [each.is_gold for each in open_items], taken))
         done = sum(each.doing in REVIEWED for each in taken.values())
-        recent = self.book.reviewed_by(reviewer.name)[:PACE_OF] if left else []
-        last = [last_of(reviewer, self.book.reviews(item_id)) for item_id in recent]
-        took = [review.took_s for review in last if review.took_s is not None]
-        return OwnProgress(done, left, left * median(took) if len(took) >= SOME else None)
+        said = self.book.reviewed_by(reviewer.name)
+        recent = [last_of(reviewer, self.book.reviews(item_id)) for item_id in said[:PACE_OF]] if left else []
+        took = [review.took_s for review in recent if review.took_s is not None]
+        last = next((item_id for item_id in said if taken[item_id].doing in DONE), "")
+        is_final = bool(last) and self._why_final(self.book.item(last)) is not None
+        left_s = left * median(took) if len(took) >= SOME else None
+        return OwnProgress(done, left, left_s, "" if is_final else last)
+
+    def _since_s(self, own: Assignment | None) -> float:
+        """For how long somebody has had an item: what they took back last comes before what they had begun."""
+        begun = own is not None and own.doing == "leased" and own.boot == self.moment.boot
+        return self.moment.seconds - own.begun_s if own is not None and begun else inf
 
     def _leased_by_others(self, reviewer: Reviewer) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -98,7 +105,7 @@ class ReviewQueue:
         if not real:
             return []
         gold = sorted((each for each in free if each.is_gold), key=lambda each: order_of(reviewer.seed, each.id))
-        done = sum(each.doing in (*REVIEWED, "skipped") and not each.is_gold for each in taken.values())
+        done = sum(each.doing in DONE and not each.is_gold for each in taken.values())
         real_ones = is_gold.count(False) + done
         done_gold = sum(each.is_gold for each in taken.values() if each.doing in REVIEWED)
         most = max(1, ceil(GOLD_SHARE * real_ones)) - done_gold
@@ -184,26 +191,31 @@ class ReviewQueue:
         _check_length(reason, "the reason", LONGEST_COMMENT)
         item = self.book.item(item_id)
         own = self._own(reviewer, item)
+        if own is not None and own.doing == "skipped":
+            return  # sent once more
         if own is None or own.doing != "leased":
             raise UsageError("this item was not given to you", hint="ask for the next one")
         review = self._review(item, reviewer, "skipped", comment=reason)
         self._add(item, review, own._replace(doing="skipped", draft=""))
 
-    def undo(self, reviewer: Reviewer) -> ReviewItem:
-        """Take back what this person said last: they get the item again, with their rating as the draft."""
+    def undo(self, reviewer: Reviewer, item_id: str | None = None) -> ReviewItem:
+        """Take back what this person said last: they get the item again, with their rating as the draft.
+
+        With `item_id`, what they said about that item; sent once more, it changes nothing.
+        """
         doing = {each.item_id: each for each in self.book.assignments(reviewer=reviewer.name)}
-        for item_id in self.book.reviewed_by(reviewer.name):
-            own = doing[item_id]
-            if own.doing not in (*REVIEWED, "skipped"):
-                continue
-            item = self.book.item(item_id)
-            self._check_changeable(item)
-            draft = draft_of(item, reviewer, self.book.reviews(item_id))
-            returned = own._replace(doing="returned", draft=draft)
-            self._add(item, self._review(item, reviewer, "returned"), returned)
-            self._hold(item, reviewer, returned)
-            return item
-        raise UsageError("there is nothing to undo: you have not reviewed anything yet")
+        if item_id in doing and doing[item_id].doing == "leased":
+            return self.book.item(item_id)
+        said = [each for each in self.book.reviewed_by(reviewer.name) if doing[each].doing in DONE]
+        wanted = [each for each in said if item_id in (None, each)]
+        if not wanted:
+            raise UsageError("there is nothing to undo: you have not reviewed anything yet")
+        item, own = self.book.item(wanted[0]), doing[wanted[0]]
+        self._check_changeable(item)
+        returned = own._replace(doing="returned", draft=draft_of(item, reviewer, self.book.reviews(item.id)))
+        self._add(item, self._review(item, reviewer, "returned"), returned)
+        self._hold(item, reviewer, returned)
+        return item
 
     def adjudicate(self, name: str, item_id: str, rating: Rating, comment: str = "") -> Submitted:
         """The last word on an item on which people disagree."""
@@ -262,12 +274,16 @@ class ReviewQueue:
         return round(self.moment.seconds - own.begun_s, 1) if known else None
 
     def _check_changeable(self, item: ReviewItem) -> None:
-        if item.stage != "open" and (finished := self.book.finished_runs(item.id)):
-            raise UsageError(
-                f"the run {finished[0]} is finished, so its reviews can no longer be changed"
-                if not item.task.blind
-                else "everything has been reviewed, so nothing can be changed any more"
-            )
+        if why := self._why_final(item):
+            raise UsageError(why)
+
+    def _why_final(self, item: ReviewItem) -> str | None:
+        finished = self.book.finished_runs(item.id) if item.stage != "open" else []
+        if not finished:
+            return None
+        if item.task.blind:
+            return "everything has been reviewed, so nothing can be changed any more"
+        return f"the run {finished[0]} is finished, so its reviews can no longer be changed"
 
 
 def draft_of(item: ReviewItem, reviewer: Reviewer, reviews: Sequence[Review]) -> str:

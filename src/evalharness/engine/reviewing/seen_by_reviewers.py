@@ -39,7 +39,7 @@ def _seen(item: ReviewItem, letters: dict[str, int], draft: str) -> SeenItem:
         labels=scale.labels if scale.type == "likert" else {},
         choices=scale.choices if scale.type == "binary" else (),
         criteria=scale.rated if scale.type == "likert" else (),
-        instructions=scale.description,
+        instructions=scale.description if scale.criteria or scale.type != "likert" else "",
         tie_allowed=scale.tie_allowed,
         rubric=task.rubric,
         time_limit_minutes=task.time_limit_minutes,

@@ -47,13 +47,27 @@ def advise(suite: Suite, goal: Goal | None = None, source: str = "") -> Advice:
 
 
 def _goal_of(suite: Suite) -> Goal | None:
-    """What its retries and its gate say."""
+    """What its retries and its gate say, else what it guards."""
     if suite.config.retry_failed:
         return "retries"
     asked = _asked_metrics(suite.gate) if suite.gate else set()
     if any(name.startswith("pass_hat") for name in asked) or (suite.gate and suite.gate.preset in STRICT):
         return "reliable"
-    return "retries" if any(name.startswith("pass_at") and name != "pass_at_1" for name in asked) else None
+    if any(name.startswith("pass_at") and name != "pass_at_1" for name in asked):
+        return "retries"
+    return "reliable" if _is_regression(suite) or _is_critical(suite) else None
+
+
+def _is_regression(suite: Suite) -> bool:
+    return {case.eval_type or suite.eval_type for case in suite.cases} == {"regression"}
+
+
+def _is_critical(suite: Suite) -> bool:
+    return 0 < _critical(suite) == len(suite.cases)
+
+
+def _critical(suite: Suite) -> int:
+    return sum(case.criticality == "critical" for case in suite.cases)
 
 
 def _asked_metrics(gate: Gate) -> set[str]:
@@ -73,12 +87,13 @@ def _k_of(suite: Suite, goal: Goal | None) -> int:
 
 def _preset_for(suite: Suite, goal: Goal | None) -> tuple[Preset, str]:
     """And why: what about the suite decides it."""
-    if any(case.criticality == "critical" for case in suite.cases):
+    if _is_critical(suite):
         return "critical", "critical"
-    if goal is not None:
-        return ("production", "reliable") if goal == "reliable" else ("staging", "retries")
-    types = {case.eval_type or suite.eval_type for case in suite.cases}
-    return ("production", "regression") if types == {"regression"} else ("development", "unknown")
+    if goal == "retries":
+        return "staging", "retries"
+    if goal == "reliable":
+        return "production", "regression" if _is_regression(suite) else "reliable"
+    return "development", "unknown"
 
 
 def _metric(suite: Suite, goal: Goal | None, metric: str, k: int) -> Iterator[Finding]:
@@ -97,11 +112,19 @@ def _metric(suite: Suite, goal: Goal | None, metric: str, k: int) -> Iterator[Fi
         yield finding("choice.other_metric", "warning", asks=asks, metric=written_metric(metric))
 
 
+def _asks_more_of_critical(gate: Gate | None) -> bool:
+    return gate is not None and (gate.preset == "critical" or "critical" in gate.thresholds.criticality)
+
+
 def _gate(suite: Suite, preset: Preset, why: str) -> Iterator[Finding]:
     first, at_k, hat_k = PRESETS[preset]
     values = {"pass_at_1": first, "pass_at_k": at_k, "pass_hat_k": hat_k}
     yield finding("choice.preset", preset=preset, why=why, k=suite.gate.k if suite.gate else USUAL_K, **values)
     order = list(PRESETS)
+    critical = 0 if preset == "critical" else _critical(suite)
+    if critical and not _asks_more_of_critical(suite.gate):
+        strict = PRESETS["critical"][2]
+        yield finding("choice.critical_cases", "warning", critical=critical, cases=len(suite.cases), pass_hat_k=strict)
     if suite.gate is None:
         yield finding("choice.no_gate", "warning", preset=preset)
     elif suite.gate.preset and order.index(suite.gate.preset) < order.index(preset):

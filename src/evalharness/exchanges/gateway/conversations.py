@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalharness.domain.transcript import ToolCall
+from evalharness.domain.transcript import ToolCall, Transcript
 from evalharness.exchanges.gateway.wires import Form
 from evalharness.values.json_value import Json
 
@@ -62,11 +62,12 @@ class Conversations:
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for each in self._all for call in _calls(each.messages))
 
-    @property
-    def last_text(self) -> str:
-        """What a model said last."""
-        said = [str(m.get("content") or "") for m in self.messages if m["role"] == "assistant"]
-        return said[-1] if said else ""
+    def transcripts(self) -> Iterator[Transcript]:
+        """One for each conversation; what a model said last is its answer."""
+        for each in self._all:
+            said = [str(m.get("content") or "") for m in each.messages if m["role"] == "assistant"]
+            output = said[-1] if said else ""
+            yield Transcript(output=output, messages=tuple(each.messages), tool_calls=tuple(_calls(each.messages)))
 
 
 def _calls(messages: Sequence[Message]) -> Iterator[ToolCall]:

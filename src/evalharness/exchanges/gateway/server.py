@@ -137,6 +137,9 @@ class LocalGateway(Gateway):
         self._sessions[key] = session
         return session
 
+    def unpinned(self) -> tuple[str, ...]:
+        return tuple(f"model {name}" for name in self._options.models.values()) or ("models behind the gateway",)
+
     async def close(self) -> None:
         runner, self._runner = self._runner, None
         if runner is not None:
@@ -157,7 +160,7 @@ class LocalGateway(Gateway):
     async def _serve(self, request: Any) -> Any:
         from aiohttp import web
 
-        path = request.path.rstrip("/")
+        path = request.path.rstrip("/") or "/"
         is_anthropic = path.startswith("/v1/messages") or "x-api-key" in request.headers
 
         def fault(status: int, message: str, kind: str) -> Any:
@@ -174,8 +177,12 @@ class LocalGateway(Gateway):
             return fault(404, f"the gateway does not pass on {request.method} {path}", "not_found_error")
         try:
             body = json.loads(await request.read())
-            model = str(body["model"])
-        except (ValueError, KeyError, TypeError):
+        except web.HTTPRequestEntityTooLarge:
+            return fault(413, f"the request is larger than {LONGEST_REQUEST >> 20} MB", "request_too_large")
+        except ValueError:
+            body = None
+        model = body.get("model") if isinstance(body, dict) else None
+        if not isinstance(model, str):
             return fault(400, "the request is not a JSON object with a model", "invalid_request_error")
         if why := refused(endpoint.form, body) or self._why_not(model):
             session.events.append({"type": "gateway_refused", "path": path, "model": model, "reason": why})
@@ -184,8 +191,13 @@ class LocalGateway(Gateway):
         return await answering.answer(request, fault)
 
     def _listed(self) -> dict[str, Json]:
-        listed: list[Json] = [{"id": name, "object": "model", "owned_by": "gateway"} for name in self._options.models]
-        return {"object": "list", "data": listed}
+        """As the SDKs of both vendors read it."""
+        names = list(self._options.models)
+        made: dict[str, Json] = {"created": 0, "created_at": "1970-01-01T00:00:00Z", "owned_by": "gateway"}
+        about: dict[str, Json] = {"object": "model", "type": "model", **made}
+        listed: list[Json] = [{"id": name, "display_name": name, **about} for name in names]
+        ends: dict[str, Json] = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+        return {"object": "list", "data": listed, "has_more": False, **ends}
 
     def _why_not(self, model: str) -> str:
         allowed = self._options.models

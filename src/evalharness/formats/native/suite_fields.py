@@ -91,13 +91,20 @@ def _check_reporting(document: Document, top: Mapping[str, Any]) -> None:
     fields = written if isinstance(written, Mapping) else {"format": written}
     findings = document.findings
     findings.unknown_keys(document.at("reporting"), fields, Reporting.model_fields, document.severity)
-    names = fields.get("format")
-    known = [name for name in registry.names("reporter") if registry.build_reporter(name).endings]
-    for name in names if isinstance(names, list) else [names]:
+    written_names = fields.get("format")
+    wanted = written_names if isinstance(written_names, list) else [written_names]
+    known = [name for name in registry.names("reporter") if _writes_files(name, is_wanted=name in wanted)]
+    for name in wanted:
         findings.unknown_label(document.at("reporting", "format"), name, known, document.severity)
     if fields.get("notify_on_failure") is True and top.get("notify") is None:
         place = document.at("reporting", "notify_on_failure")
         findings.add(place, NOBODY_NOTIFIED, severity="warning", hint=Hint("hint.add_notify"))
+
+
+def _writes_files(name: str, *, is_wanted: bool) -> bool:
+    """A plug-in that is not wanted is believed: one that cannot be loaded stops only who wants it."""
+    is_ours = name in registry.BUILT_IN["reporter"]
+    return bool(registry.build_reporter(name).endings) if is_ours or is_wanted else True
 
 
 def _check_notify(document: Document, top: Mapping[str, Any]) -> None:

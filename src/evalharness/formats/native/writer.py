@@ -47,7 +47,7 @@ def suite_fields(suite: Suite) -> dict[str, Json]:
 def file_text(top: dict[str, Json], cases: list[dict[str, Json]], *, templated: bool) -> str:
     text = _text(top, cases)
     if "{{" in text and not templated:
-        text = _text(_escaped(top), [_escaped(case) for case in cases])
+        text = _text(escaped_fields(top), [escaped_fields(case) for case in cases])
     if not text.isascii():
         _check_characters(text)
     return text
@@ -240,7 +240,7 @@ SUITE_FORMS: Mapping[str, Form] = {
 CASE_FORMS: Mapping[str, Form] = {"expected": _expected, "graders": _graders, "files": _files, "target": _target}
 
 
-def _escaped(written: dict[str, Json]) -> dict[str, Json]:
+def escaped_fields(written: dict[str, Json]) -> dict[str, Json]:
     """Names of a suite are shown, never filled in, and so are values of variables: they stay as they are.
 
     Prompts are filled in whatever the suite is.

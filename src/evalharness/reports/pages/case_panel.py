@@ -51,6 +51,8 @@ class Compared:
     grader: str
     expected: Sequence[Piece] = ()
     actual: Sequence[Piece] = ()
+    is_whole: bool = False
+    """Whether the actual text is the whole answer."""
     paths: Sequence[JsonDifference] = ()
     more: int = 0
     """Paths that are not shown."""
@@ -207,22 +209,25 @@ class PanelMaker:
         )
 
     def _attempts(self, trial: Trial) -> list[AttemptView]:
+        if len(trial.attempts) == 1:  # as nearly always
+            return [self.attempt(trial.attempts[0])]
         found, number = [], 1
         for _, same in groupby(trial.attempts, likeness):
             attempts = list(same)
             numbers = ranges(range(number, number + len(attempts)))
             title = f"attempt{'s' if len(attempts) > 1 else ''} {numbers}: {attempts[0].state}"
-            found.append(self.attempt(attempts[0], title if len(trial.attempts) > 1 else ""))
+            found.append(self.attempt(attempts[0], title))
             number += len(attempts)
         return found
 
     def attempt(self, attempt: Attempt, title: str = "") -> AttemptView:
         transcript, grades = attempt.transcript, attempt.grades
+        answer = transcript.output if transcript else None
         return AttemptView(
             title=title,
             reason="" if grades else attempt.reason,
-            answer=None if transcript is None or transcript.output is None else self._cut(readable(transcript.output)),
-            compared=[found for grade in grades if (found := self._compared(grade))],
+            answer=None if answer is None else self._cut(readable(answer)),
+            compared=[found for grade in grades if (found := self._compared(grade, answer))],
             grades=[self._grade(grade) for grade in grades],
             turns=self._turns(transcript),
             files={name: self._cut(text) for name, text in transcript.files.items()} if transcript else {},
@@ -255,7 +260,7 @@ class PanelMaker:
             is_required=grade.required,
         )
 
-    def _compared(self, grade: Grade) -> Compared | None:
+    def _compared(self, grade: Grade, answer: Json) -> Compared | None:
         """What a failing grader expected and what it found, if it compares."""
         evidence = grade.evidence
         if not isinstance(evidence, Mapping) or not _is_compared(grade):
@@ -265,7 +270,7 @@ class PanelMaker:
             found = list(json_differences(expected, actual))
             return Compared(grade.grader, paths=found[:MOST_DIFFERENCES], more=max(0, len(found) - MOST_DIFFERENCES))
         pieces = word_difference(self._cut(as_text(expected)), self._cut(as_text(actual)))
-        return Compared(grade.grader, *pieces)
+        return Compared(grade.grader, *pieces, is_whole=actual == answer)
 
     def _earlier(self, before: Sequence[Trial]) -> list[EarlierAnswer]:
         answers: dict[tuple[str, str], int] = {}

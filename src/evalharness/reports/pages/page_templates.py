@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from evalharness.domain.plain_numbers import count
 from evalharness.reports.pages.case_panel import GradeLine, folded, readable
 from evalharness.reports.pages.case_rows import STATES
 from evalharness.reports.terminal.screen import MARKS
-from evalharness.reports.wording import harmless
+from evalharness.reports.wording import clean
 
 SHORT = 40
 """Characters: short texts come up again and again, names of graders and states among them."""
@@ -33,8 +33,15 @@ Link = Callable[..., str]
 
 def fragment(*, case: str = "", key: str = "", trial: int = 0, message: int = 0, **_where: object) -> str:
     """Where a page is one file: its own state is behind the `#`, and a case goes by its key."""
-    place = {"case": key or case, "trial": str(trial or ""), "message": str(message or "")}
-    return f"#{urlencode({name: value for name, value in place.items() if value})}"
+    numbers = (("trial", trial), ("message", message))
+    parts = [_case_in_fragment(key or case), *(f"{name}={number}" for name, number in numbers if number)]
+    return f"#{'&'.join(part for part in parts if part)}"
+
+
+@lru_cache(maxsize=1_000)
+def _case_in_fragment(case: str) -> str:
+    """Every trial and message of a case has it in its address."""
+    return urlencode({"case": case}) if case else ""
 
 
 class Frame(NamedTuple):
@@ -72,7 +79,7 @@ class PageTemplates:
             count=count,
             grade_row=self._grade_row,
         )
-        self._environment.filters.update(readable=readable, folded=folded)
+        self._environment.filters.update(readable=readable, folded=folded, with_code=self._with_code)
 
     def render(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(values)
@@ -84,8 +91,7 @@ class PageTemplates:
                 self._environment.get_template(each.name)
 
     def clean(self, text: str) -> str:
-        """Redacted twice: an escape sequence may hide a secret, and a secret may hold a control character."""
-        return self._redact(harmless(self._redact(text)))
+        return clean(text, self._redact)
 
     def _grade_row(self, grade: GradeLine) -> Markup:
         """Most trials have grades that read the same; making each row again took a fifth of the time of a report."""
@@ -99,6 +105,15 @@ class PageTemplates:
         if isinstance(value, str) and not isinstance(value, Markup):
             return self._clean_short(value) if len(value) <= SHORT else self.clean(value)
         return value
+
+    def _with_code(self, text: str) -> Markup:
+        """Of a sentence of ours, what is between backticks as code."""
+        parts = [escape(part) for part in self.clean(text).split("`")]
+        if len(parts) % 2 == 0:
+            return Markup("`").join(parts)
+        return Markup().join(
+            Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+        )
 
 
 def _mark(state: str, mark: str) -> Markup:

@@ -15,7 +15,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
   const KEPT_AFTER_MS = 250, AGAIN_AFTER_MS = 1000, RENEWED_EVERY_MS = 60000;
   const root = document.documentElement;
-  let page = 0, changes = 0, kept = 0, keeping = false, timer = 0, sending = false;
+  let page = 0, changes = 0, kept = 0, keeping = false, timer = 0, sending = false, isAway = false;
 
   const say = (text) => { const place = $("#saved"); if (place && place.textContent !== text) place.textContent = text; };
   const fields = (form) => new URLSearchParams([...new FormData(form)]);
@@ -30,8 +30,10 @@ document.addEventListener("DOMContentLoaded", () => {
     try {
       const answer = await fetch(form.dataset.keep, { method: "POST", body: fields(form), keepalive: true });
       if (mine !== page) return;
+      isAway = false;
       if (answer.ok) { kept = upTo; say(changes === kept ? "Saved" : "Saving…"); } else say("Not saved. Reload this page.");
     } catch {
+      isAway = true;
       if (mine === page) say("Not saved yet: the server does not answer. Stay on this page.");
     } finally { keeping = false; }
     if (mine === page && changes !== kept) { clearTimeout(timer); timer = setTimeout(keep, AGAIN_AFTER_MS); }
@@ -44,6 +46,8 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   setInterval(() => { if ($("#rate") && !document.hidden) keep(); }, RENEWED_EVERY_MS);
   document.addEventListener("visibilitychange", () => { if (document.hidden && changes !== kept) keep(); });
+
+  addEventListener("beforeunload", (event) => { if (isAway && (sending || changes !== kept)) event.preventDefault(); });
 
   // A form is sent until there is an answer, which takes the place of the page.
   const send = async (form, button) => {
@@ -58,10 +62,11 @@ document.addEventListener("DOMContentLoaded", () => {
         const answer = await fetch(button?.formAction && button.hasAttribute("formaction") ? button.formAction : form.action, { method: "POST", body });
         if (answer.status === 503) throw new Error("busy");
         const text = await answer.text();
-        sending = false;
+        sending = isAway = false;
         show(text);
         return;
       } catch {
+        isAway = true;
         say("Not sent yet: the server does not answer. Stay on this page.");
         await wait(AGAIN_AFTER_MS);
       }
@@ -150,7 +155,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const begin = () => {
     page += 1;
     changes = kept = 0;
-    if (matchMedia("(max-width: 719px)").matches) for (const fold of $$(".asked-for, .rubric")) fold.open = false;
+    if (matchMedia("(max-width: 719px)").matches) for (const fold of $$(".asked-for, .rubric, .shown .fold")) fold.open = false;
     ends();
     const first = scales().find(open);
     if (first) goTo(first); else if ($("#rate")) $("#submit").focus({ preventScroll: true }); else $("main")?.focus({ preventScroll: true });

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.review_queue import LeasedItem, OwnProgress
 from evalharness.domain.seen_item import SeenAnswer, SeenItem
+from evalharness.domain.transcript import Transcript
+from evalharness.reports.conversation import conversation
 from evalharness.reports.pages.case_panel import readable
 
 RATING, PLACE, TIED = "rating", "place", "tied"
@@ -74,7 +75,9 @@ class ReviewPage:
     number: int
     total: int
     time_left: str
-    has_done_some: bool
+    time_limit: str
+    last: str
+    """The item that “Undo last” gives back; empty where nothing can be taken back."""
     note: str = ""
     """What became of the last review, where that is unusual."""
     problem: str = ""
@@ -98,7 +101,8 @@ def page_of(item: SeenItem, progress: OwnProgress = ALONE, note: str = "", probl
         number=progress.done + 1,
         total=progress.done + max(1, progress.left),
         time_left=time_left(progress),
-        has_done_some=progress.done > 0,
+        time_limit=_limit(item.time_limit_minutes),
+        last=progress.last,
         note=note,
         problem=problem,
     )
@@ -112,6 +116,11 @@ def time_left(progress: OwnProgress) -> str:
     return f"about {count(minutes, 'minute')} left"
 
 
+def _limit(minutes: float | None) -> str:
+    """`10 minutes`, `1.5 minutes`."""
+    return "" if minutes is None else f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+
+
 def _draft(kept: str) -> Mapping[str, Any]:
     """It may have been typed anywhere, so it may be anything."""
     try:
@@ -122,14 +131,10 @@ def _draft(kept: str) -> Mapping[str, Any]:
 
 
 def _answer(answer: SeenAnswer) -> ShownAnswer:
-    return ShownAnswer(answer.letter, readable(answer.output), [_turn(message) for message in answer.messages])
-
-
-def _turn(message: Mapping[str, Any]) -> tuple[str, str]:
-    said, called = message.get("content"), message.get("tool_calls")
-    parts = [as_text(said)] if said is not None else []
-    parts += [json.dumps(called, ensure_ascii=False, indent=1)] if called else []
-    return f"{message.get('role', '')} {message.get('name', '')}".strip(), "\n".join(parts)
+    turns = conversation(Transcript(messages=answer.messages))
+    return ShownAnswer(
+        answer.letter, readable(answer.output), [(each.who, each.call_head or each.text) for each in turns]
+    )
 
 
 def _questions(item: SeenItem, rating: Any) -> Iterator[Question]:

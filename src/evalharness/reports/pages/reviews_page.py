@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalharness.domain.case import as_text
-from evalharness.domain.review import Review, ReviewedItem
+from evalharness.domain.review import Review, ReviewedItem, standing
 from evalharness.domain.review_queue import ReviewOverview
 from evalharness.domain.run_reviews import AGREEMENT_FIGURES, Agreement, ReviewerProgress, RunReviews
 from evalharness.domain.seen_item import SeenItem
 from evalharness.reports.pages.review_page import ReviewPage, page_of
-from evalharness.reports.terminal.review_screen import progress_lines
+from evalharness.reports.terminal.review_screen import progress_lines, rating_text
 
 LAYOUTS = ("jsonl", "csv", "label-studio", "argilla")
 MOST_DISPUTES = 20
@@ -23,7 +22,7 @@ class RunLine:
     name: str
     about: str
     state: str
-    """passed where everything is decided, failed where people disagree, else awaiting."""
+    """passed where everything is decided, else awaiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +35,7 @@ class Said:
 @dataclass(frozen=True, slots=True)
 class Dispute:
     case_id: str
+    trial: int
     page: ReviewPage
     said: Sequence[Said]
 
@@ -64,7 +64,7 @@ class ReviewsPage:
 
 
 def run_line(run: str, name: str, figures: RunReviews) -> RunLine:
-    state = "failed" if figures.disputed else "awaiting" if figures.pending else "passed"
+    state = "awaiting" if figures.disputed or figures.pending else "passed"
     return RunLine(run, name, next(progress_lines(figures)), state)
 
 
@@ -102,18 +102,10 @@ def _measured(found: Agreement, name: str) -> str:
 
 
 def _dispute(each: ReviewedItem, seen: SeenItem) -> Dispute:
-    case_id = each.links[0].case_id if each.links else ""
-    return Dispute(case_id, page_of(seen), [*_said(each.reviews, seen)])
+    place = each.links[0]
+    return Dispute(place.case_id, place.trial_index + 1, page_of(seen), [*_said(each.reviews, seen)])
 
 
 def _said(reviews: Sequence[Review], seen: SeenItem) -> Iterator[Said]:
-    labels = {choice.value: choice.label for choice in seen.choices}
-    for review in (review for review in reviews if review.kind == "rated"):
-        rating = review.rating
-        if isinstance(rating, bool):
-            shown = labels.get(rating, as_text(rating))
-        elif isinstance(rating, dict):
-            shown = ", ".join(f"{name} {value}" for name, value in rating.items())
-        else:
-            shown = as_text(rating)
-        yield Said(review.reviewer, shown, review.comment)
+    for review, rating in standing(tuple(reviews)).values():
+        yield Said(review.reviewer, rating_text(seen, rating), review.comment)

@@ -15,6 +15,7 @@ from evalharness.domain.gate import GateCheck
 from evalharness.domain.plain_numbers import count, digits, percent
 from evalharness.domain.report import Failure, Group, Report
 from evalharness.domain.reported_run import Presentation, ReportedRun
+from evalharness.reports.json_difference import have_parts
 from evalharness.reports.pages.plots import PlotMark, bar, interval_plot
 from evalharness.reports.pages.word_difference import Piece, word_difference
 from evalharness.reports.terminal.case_findings import advice, flaky, quarantined, selftested
@@ -244,7 +245,7 @@ def _check(check: GateCheck) -> CheckLine:
 def _failure(failure: Failure) -> FailureLine:
     found = failure.difference
     pieces = None
-    if found is not None:
+    if found is not None and not have_parts(found.expected, found.actual):  # of JSON, the reason names the paths
         texts = as_text(found.expected), as_text(found.actual)
         if max(map(len, texts)) <= SHORT_DIFFERENCE and not any("\n" in text for text in texts):
             pieces = word_difference(*texts)
@@ -292,6 +293,8 @@ def _environment(run: ReportedRun) -> Iterator[FigureRow]:
         lock = run.run.lock
         yield FigureRow("seed", str(lock.seed))
         yield FigureRow("target digest", lock.target)
+        if lock.unpinned:
+            yield FigureRow("not pinned", ", ".join(lock.unpinned))
         if lock.variables:
             shown = {name: "(secret)" if value is None else value for name, value in lock.variables.items()}
             yield FigureRow("variables", json.dumps(shown, ensure_ascii=False))

@@ -13,23 +13,25 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.domain.exchange import Mode
 from evalharness.domain.options import Options
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.run import Run
 from evalharness.domain.specification import is_live
 from evalharness.errors import UsageError
+from evalharness.reports.terminal.case_lines import listed_first
 from evalharness.reports.wording import naming, show_command
 from evalharness.reports.words.job_command import rerun_of, run_command
 
 MOST_STEPS = 2
 IN_MEMORY = ":memory:"
 ANY_JUDGE = "PROVIDER/MODEL"
-_ASK_THE_TARGET = ("rerun", "resume")
+_ASK_THE_TARGET = ("rerun", "record", "resume")
 
 
 class NextStep(NamedTuple):
-    """`label` is look, rerun, resume, regrade, grade (by a judge), rate (by people) or decide; or note, with a sentence
-    instead of a command."""
+    """`label` is look, rerun, record, resume, regrade, grade (by a judge), rate (by people) or decide; or note, with a
+    sentence instead of a command."""
 
     label: str
     command: str
@@ -52,6 +54,7 @@ def next_steps(
 class _Steps:
     def __init__(self, run: Run, report: Report, command: str, named: str, *, is_shown: bool) -> None:
         self._run, self._report = run, report
+        self._failures = sorted(report.failures, key=listed_first)
         self._command, self._named = command, named
         self._is_shown = is_shown
 
@@ -75,7 +78,8 @@ class _Steps:
     def _repair(self) -> Iterator[NextStep]:
         """What helps, once the cause of the first failure is known and fixed."""
         report, run = self._report, self._run
-        if "human" in report.awaited:
+        has_nothing_to_rank = any(note.code == "reviews.nothing_to_rank" for note in report.notes)
+        if "human" in report.awaited and (report.reviews or not has_nothing_to_rank):
             yield self._rate(report)
         if "model" in report.awaited:
             yield self._regrade("", label="grade")
@@ -90,19 +94,22 @@ class _Steps:
     def _broken(self) -> Failure | None:
         """The first case in error, where errors are what has to be repaired first."""
         report = self._report
-        erred = next((case for case in report.failures if _erred(case)), None)
+        erred = next((case for case in self._failures if _erred(case)), None)
         return erred if report.verdict == "INVALID" or not _has_failed(report) else None
 
     def _after_error(self, erred: Failure) -> NextStep:
         report, run = self._report, self._run
         if run.regrade_of or erred.grader_type == "code":
             return self._regrade("")
+        taped = report.metadata.taped
+        if taped is not None and taped.missed and run.options.origin.suite:
+            return self._rerun(only_failed=False, mode="record")  # replayed again, it would miss the same
         if report.sequential is not None and report.sequential.not_needed and run.options.origin.suite:
             return self._rerun(only_failed=False)  # a sequential run that was decided is not continued
         return self._resume("")
 
     def _look(self) -> Iterator[NextStep]:
-        first = self._broken() or next(iter(self._report.failures), None)
+        first = self._broken() or next(iter(self._failures), None)
         case_id = first.eval_id if first else ""
         if case_id or not self._is_shown:
             yield NextStep("look", show_command(self._command, self._run.name, self._named, case_id))
@@ -133,10 +140,17 @@ class _Steps:
             return NextStep("note", "reviewers lease and submit items at /api/eval/reviews")
         return NextStep("rate", f"{self._command} grade {name} --reviewer NAME{self._named}")
 
-    def _rerun(self, *, only_failed: bool) -> NextStep:
+    def _rerun(self, *, only_failed: bool, mode: Mode | None = None) -> NextStep:
         """The words that name what was run, and what it needs to be run again."""
-        words = run_command(rerun_of(self._run, failed_of="" if only_failed else None))
-        return NextStep("rerun", f"{self._command} {shlex.join(words)}{self._named}")
+        options = self._run.options
+        command, *words = run_command(rerun_of(self._run, failed_of="" if only_failed else None))
+        taping = [] if (mode or options.mode) == "live" else ["--mode", mode or options.mode]
+        if options.recordings and mode is None:
+            taping += ["--recordings", options.recordings]
+        if options.gateway:
+            taping.append("--gateway")
+        line = shlex.join([command, *taping, *words])
+        return NextStep(mode or "rerun", f"{self._command} {line}{self._named}")
 
 
 def _erred(case: Failure) -> bool:

@@ -30,9 +30,8 @@ class PhaseScreen:
             counted = f"{count(changes.files, 'file')}, +{changes.added:,} −{changes.removed:,}"
             screen.line("changes", f"{counted} since {changes.since}", width=WIDTH)
         if result.tests is not None:
-            passed = sum(each.passed for each in result.tests.suites)
             failed = f", {result.tests.failed:,} failed" if result.tests.failed else ""
-            screen.line("tests", f"{passed:,} of {result.tests.total:,} passed{failed}", width=WIDTH)
+            screen.line("tests", f"{result.tests.passed:,} of {result.tests.total:,} passed{failed}", width=WIDTH)
         for each in result.steps:
             self._step(each, is_waived=each in result.not_blocking)
         screen.say()
@@ -43,9 +42,9 @@ class PhaseScreen:
     def verdict(self, result: PhaseResult) -> None:
         begin = f"{result.verdict}   "
         evals = sum(bool(each.runs) for each in result.steps)
-        told = f"phase {result.phase_id}   {count(evals, 'eval') if evals else 'no eval'} run"
+        about = f"phase {result.phase_id}   {count(evals, 'eval') if evals else 'no eval'} run"
         why = say(result.why)
-        self._screen.entry([(begin, f"bold {COLOURS[result.verdict]}")], f"{told}   {why}" if why else told)
+        self._screen.entry([(begin, f"bold {COLOURS[result.verdict]}")], f"{about}   {why}" if why else about)
 
     def _step(self, each: StepResult, *, is_waived: bool) -> None:
         verdict = each.verdict if each.runs else None

@@ -12,10 +12,8 @@ from evalharness.reports.terminal.review_screen import reviewer_line
 Line = tuple[str, str, str]
 
 
-def review_figures(reviews: RunReviews | None, *, verbose: bool) -> Iterator[Line]:
+def review_figures(reviews: RunReviews, *, verbose: bool) -> Iterator[Line]:
     """The first figure of each scale; with `verbose` all of them, and what each reviewer did."""
-    if reviews is None:
-        return
     yield "reviews", _progress(reviews), ""
     for agreement in reviews.agreement:
         yield from _agreement(agreement, verbose=verbose)
@@ -36,23 +34,25 @@ def _progress(reviews: RunReviews) -> str:
 def _agreement(agreement: Agreement, *, verbose: bool) -> Iterator[Line]:
     what = f"{agreement.grader}, {agreement.criterion}" if agreement.criterion else agreement.grader
     basis = count(agreement.items, "item")
-    if agreement.leading:
-        named = AGREEMENT_FIGURES[agreement.leading]
-        yield "agreement", f"{what}: {named} {_figure(agreement.figures[agreement.leading])}", f"({basis})"
-    else:
-        percent = agreement.figures.get("percent_agreement")
-        share = f" {_figure(percent)}" if percent else ""
-        yield "agreement", f"{what}: percent agreement{share}, no variation in the ratings", f"({basis})"
+    first = agreement.leading or "percent_agreement"
+    figure = f" {_figure(agreement.figures[first])}" if first in agreement.figures else ""
+    variation = "" if agreement.leading else ", no variation in the ratings"
+    yield "agreement", f"{what}: {AGREEMENT_FIGURES[first]}{figure}{variation}", f"({basis})"
     for name, title in AGREEMENT_FIGURES.items() if verbose else ():
-        if name in agreement.figures and name != agreement.leading:
+        if name in agreement.figures and name != first:
             found = agreement.figures[name]
             yield "", f"{title} {_figure(found)}", f"({found.method})" if found.method else ""
 
 
 def _figure(found: Measurement) -> str:
     """A plain number, since it may be below 0, with its interval."""
-    ends = "" if found.low is None or found.high is None else f" ({found.low:.2f}–{found.high:.2f})"
-    return f"{found.value:.2f}{ends}"
+    ends = "" if found.low is None or found.high is None else f" ({_plain(found.low)} to {_plain(found.high)})"
+    return f"{_plain(found.value)}{ends}"
+
+
+def _plain(number: float) -> str:
+    """With two decimals, and nothing below 0 that is shown as 0."""
+    return f"{round(number, 2) + 0.0:.2f}"
 
 
 def _ranking(ranking: Ranking) -> Iterator[Line]:

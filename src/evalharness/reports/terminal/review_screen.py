@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from evalharness.domain.case import as_text
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.review_queue import LeasedItem
 from evalharness.domain.run_reviews import ReviewerProgress, RunReviews
 from evalharness.domain.seen_item import SeenAnswer, SeenItem
+from evalharness.domain.transcript import Transcript
+from evalharness.reports.conversation import conversation
 from evalharness.reports.terminal.screen import Screen
 from evalharness.values.json_value import Json
 
@@ -42,16 +43,9 @@ def show_task(screen: Screen, item: SeenItem) -> None:
 def _answer(screen: Screen, answer: SeenAnswer) -> None:
     title = f"Answer {answer.letter}" if answer.letter else "Answer"
     if answer.messages:
-        _part(screen, f"{title}: transcript", "\n".join(map(_message, answer.messages)))
+        turns = conversation(Transcript(messages=answer.messages))
+        _part(screen, f"{title}: transcript", "\n".join(f"{each.who}: {each.call_head or each.text}" for each in turns))
     _part(screen, title, answer.output)
-
-
-def _message(message: dict[str, Json]) -> str:
-    said = message.get("content")
-    called = message.get("tool_calls")
-    parts = [as_text(said)] if said is not None else []
-    parts += [json.dumps(called, ensure_ascii=False)] if called else []
-    return f"{message.get('role', '')} {message.get('name', '')}".strip() + ": " + " ".join(parts)
 
 
 def _part(screen: Screen, title: str, text: Json) -> None:
@@ -80,6 +74,15 @@ def scale_texts(item: SeenItem) -> Iterator[tuple[str, str, str]]:
 
 def _number(labelled: tuple[str, str]) -> int:
     return int(labelled[0])
+
+
+def rating_text(item: SeenItem, rating: Json) -> str:
+    """`Pass`, `accurate 4, complete 5`, `B A=C`."""
+    if isinstance(rating, Mapping):
+        return ", ".join(f"{name} {value}" for name, value in rating.items())
+    if isinstance(rating, list | tuple):
+        return " ".join("=".join(map(str, tier)) if isinstance(tier, list | tuple) else str(tier) for tier in rating)
+    return next((choice.label for choice in item.choices if choice.value is rating), as_text(rating))
 
 
 def progress_lines(reviews: RunReviews) -> Iterator[str]:

@@ -9,7 +9,7 @@ from evalharness.domain.plain_numbers import percent
 from evalharness.reports.wording import Words
 
 _WHY = {
-    "critical": "the suite has critical cases",
+    "critical": "every case is critical",
     "reliable": "every answer has to be right",
     "retries": "a wrong answer can be tried again",
     "regression": "the suite protects what works already",
@@ -45,6 +45,12 @@ def _preset(preset: str, why: str, k: int, pass_at_1: float, pass_at_k: float, p
     return f"{preset}, because {_WHY[why]}: at least {minima}"
 
 
+def _critical_cases(critical: int, cases: int, pass_hat_k: float) -> str:
+    are = "is" if critical == 1 else "are"
+    asked = f"thresholds: {{criticality: {{critical: {{pass^k: {pass_hat_k:.3g}}}}}}}"
+    return f"{critical:,} of {cases:,} cases {are} critical: ask more of them, with `{asked}` in the gate"
+
+
 WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "choice.no_grader": "no grader: any answer passes; add `expected:` or `graders:`",
@@ -72,6 +78,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "choice.more_trials": _more_trials,
         "choice.other_metric": _other_metric,
         "choice.preset": _preset,
+        "choice.critical_cases": _critical_cases,
         "choice.no_gate": "the suite has no gate: add `gate: {preset}`",
         "choice.preset_lower": "the gate asks for less ({has}): use `gate: {preset}`",
     }

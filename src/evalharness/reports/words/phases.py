@@ -25,8 +25,8 @@ def _trials_raised(fewer: int, trials: int, metric: str) -> str:
 
 def _not_blocking(steps: Sequence[str], not_run: Sequence[str]) -> str:
     """`not_run`: because of the tests that they wait for."""
-    was = "was" if len(not_run) == 1 else "were"
-    outcomes = ((steps, "did not pass"), (not_run, f"{was} not run because the tests did not pass"))
+    waits = "was not run because it waits" if len(not_run) == 1 else "were not run because they wait"
+    outcomes = ((steps, "did not pass"), (not_run, f"{waits} for tests that pass"))
     return "; ".join(_waived(titles, outcome) for titles, outcome in outcomes if titles)
 
 
@@ -45,7 +45,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "phase.trials_raised": _trials_raised,
         "phase.no_tests_given": "the evals wait for the tests to pass, and no test results were given",
         "phase.tests_failed": lambda failed, total: f"{failed:,} of {count(total, 'test')} failed",
-        "phase.no_test": "the test results contain no test",
+        "phase.no_test": "the test results contain no test that passed",
         "phase.stopped": "eval '{step}' did not pass",
         "phase.eval_failed": lambda step, verdict: f"eval '{step}' {_OUTCOMES[verdict]}",
         "phase.not_blocking": _not_blocking,

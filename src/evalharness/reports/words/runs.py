@@ -52,6 +52,13 @@ def _no_such_grader(grader_type: str, cases: Sequence[str], number: int) -> str:
     return f"{count(number, 'case')} skipped, because no {grader_type} grader can grade {them}: {listed(cases, number)}"
 
 
+def _containers_at_once(at_once: int, each_bytes: int, share: float) -> str:
+    each = f"{each_bytes / 2**30:.3g} GiB"
+    return (
+        f"{count(at_once, 'container')} ran at a time: each may use {each}, and all together {share:.0%} of the memory"
+    )
+
+
 def _failed_too(cases: int) -> str:
     return f"; {count(cases, 'case')} failed" if cases else ""
 
@@ -174,6 +181,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.no_such_grader": _no_such_grader,
         "run.replay_missed": _replay_missed,
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
+        "run.containers_at_once": _containers_at_once,
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
@@ -183,6 +191,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "score.zero": _without_score("scored 0"),
         "grades.capped": _grades_capped,
         "reviews.no_gold": "the gold answers of {grader} were left out: {why}",
+        "reviews.nothing_to_rank": lambda grader, cases, least: (
+            f"{grader}: {count(cases, 'case')} with fewer than {least} answers to rank; "
+            "run more trials or variants, or run the suite again"
+        ),
         "model.field_left_out": "{model} does not accept {field}, so it was left out",
         "spending.spent": spent_of,
         "spending.unpriced": lambda answers: f"{count(answers, 'answer')} without a known cost, not counted by the cap",
@@ -230,6 +242,13 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "capture.several_answers": (
             "{case}: its {passed} passed trials gave {answers} different answers, and one of them was captured: "
             "loosen the comparison where they may differ"
+        ),
+        "capture.unread": lambda number: f"{count(number, 'line')} could not be read as part of the log",
+        "capture.nothing_expected": (
+            "{case}: no tool was called, so any answer passes: say in the file what the answer must be"
+        ),
+        "capture.redacted_call": (
+            "{case}: a secret was removed from the question or from an argument of a tool: replace {mark}…] in the file"
         ),
         "calibration.in_cache": "verdicts so far are in the cache and will not be paid for again",
         "calibration.waiting": _waiting,

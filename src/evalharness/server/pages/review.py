@@ -68,9 +68,9 @@ class ReviewSite:
         return HTMLResponse(self._templates.render(template, at=self.at, **values), status)
 
     def message(
-        self, title: str, *texts: str, onward: str = "", status: int = 200, can_undo: bool = False, keys: bool = False
+        self, title: str, *texts: str, onward: str = "", status: int = 200, last: str = "", keys: bool = False
     ) -> HTMLResponse:
-        about = {"title": title, "texts": texts, "onward": onward, "can_undo": can_undo, "keys": keys}
+        about = {"title": title, "texts": texts, "onward": onward, "last": last, "keys": keys}
         return self.page("review_message.html", status, **about)
 
 
@@ -101,7 +101,7 @@ def _next(
     title = "That was the last one. Thank you." if progress.done else "There is nothing to rate for you now."
     if not progress.done and not progress.left:
         texts.append("Look again later, or ask whoever invited you.")
-    return site.message(title, *texts, onward="Look again", can_undo=progress.done > 0, status=status)
+    return site.message(title, *texts, onward="Look again", last=progress.last, status=status)
 
 
 @router.get("/pause")
@@ -151,9 +151,10 @@ def skip(server: Server, site: Site, caller: Caller, form: Form) -> Response:
 
 
 @router.post("/undo")
-def undo(server: Server, site: Site, caller: Caller) -> Response:
+def undo(server: Server, site: Site, caller: Caller, form: Form) -> Response:
+    """The form names the item: one that is sent twice takes back one review."""
     try:
-        server.harness.call(undo_review, caller, source=SOURCE)
+        server.harness.call(undo_review, caller, _item(form), source=SOURCE)
     except UsageError as error:
         return _next(server, site, caller, problem=_sentence(error.message), status=400)
     return see(site.at())

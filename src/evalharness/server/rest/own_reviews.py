@@ -19,7 +19,7 @@ from evalharness.actions.rate_answers import (
     undo_review,
 )
 from evalharness.domain import review_queue, seen_item
-from evalharness.server.callers import OWNER, Caller
+from evalharness.server.callers import Caller, is_reviewer
 from evalharness.server.context import Server
 from evalharness.server.failures import Refusal
 from evalharness.server.rest.answering import ERRORS, PREFIX, Cursor, Limit, answer, offset_of
@@ -35,6 +35,7 @@ from evalharness.server.rest.review_records import (
     SeenItem,
     SkipRequest,
     Taken,
+    UndoRequest,
 )
 
 router = APIRouter(prefix=f"{PREFIX}/reviews/mine", tags=["rating"])
@@ -44,13 +45,14 @@ ItemId = Annotated[str, Path(max_length=100, description="The id of an item that
 
 
 def _named(
+    request: Request,
     caller: Caller,
     reviewer: Annotated[
         str | None, Query(min_length=1, max_length=100, description="Who rates; with the owner's token alone.")
     ] = None,
 ) -> str:
     """The owner of the store may rate for anybody, a reviewer for nobody else."""
-    if reviewer is not None and caller not in (OWNER, reviewer):
+    if is_reviewer(request.scope) and reviewer not in (None, caller):
         raise Refusal(403, "you can rate in your own name alone")
     return caller if reviewer is None else reviewer
 
@@ -105,9 +107,13 @@ def post_skip(server: Server, reviewer: Reviewer, item: ItemId, body: SkipReques
 
 
 @router.post("/undo", responses=dict(ERRORS))
-def post_undo(server: Server, reviewer: Reviewer) -> SeenItem:
-    """Take back your last review or skip: the item is yours again, with your rating as its draft."""
-    return shown(server.harness.call(undo_review, reviewer, source=SOURCE))
+def post_undo(server: Server, reviewer: Reviewer, body: UndoRequest | None = None) -> SeenItem:
+    """Take back your last review or skip: the item is yours again, with your rating as its draft.
+
+    With `itemId`, that of one item: a request that is sent again then takes back nothing else.
+    """
+    item_id = None if body is None else body.item_id
+    return shown(server.harness.call(undo_review, reviewer, item_id, source=SOURCE))
 
 
 def shown(item: seen_item.SeenItem) -> SeenItem:
@@ -124,4 +130,4 @@ def _draft(kept: str) -> Draft:
 
 
 def _progress(found: review_queue.OwnProgress) -> OwnProgress:
-    return OwnProgress(**asdict(found))
+    return OwnProgress(done=found.done, left=found.left, left_s=found.left_s)

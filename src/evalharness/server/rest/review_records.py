@@ -205,6 +205,10 @@ class SkipRequest(Body):
     reason: Annotated[str, Field(min_length=1, max_length=10_000)]
 
 
+class UndoRequest(Body):
+    item_id: Annotated[str, Field(max_length=100, examples=[ITEM_ID])]
+
+
 class AdjudicationRequest(RatingRequest):
     """The letters of a ranking are those of the item itself."""
 
