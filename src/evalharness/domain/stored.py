@@ -69,6 +69,20 @@ class RunEnd(NamedTuple):
         return self.is_finished or self.stopped not in ("", "interrupted")
 
 
+class RunRevision(NamedTuple):
+    """As long as it stays the same, so does what was kept of a run when it last came to a stop.
+
+    `is_current`: no trial has been written since, so that its trials are the same as well.
+    """
+
+    id: str
+    finished_at: str | None
+    stopped: str
+    kept_change: int | None
+    """The number of the trial written last, when it last came to a stop; None where it never did."""
+    is_current: bool
+
+
 @dataclass(frozen=True, slots=True)
 class RunOutline:
     """`report` is the one kept when the run last came to a stop; None where it never did.

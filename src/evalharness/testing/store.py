@@ -13,7 +13,7 @@ from datetime import datetime
 from operator import itemgetter
 from random import Random
 
-from evalharness.contracts.store import MEMORY, Store
+from evalharness.contracts.store import FEWEST_WHOLE, MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.exchange import Exchange
@@ -273,10 +273,14 @@ class FakeStore(PagesOfRuns, Store):
     def outline(self, reference: str) -> RunOutline:
         return self._meant_by(reference).outline()
 
-    def outlines(self, suite_name: str) -> Iterator[RunOutline]:
+    def outlines(self, suite_name: str, most_cases: int | None = None) -> Iterator[RunOutline]:
+        whole: list[int] = []
         for run in self._newest_first(suite_name):
             if run.is_fresh:
-                yield run.outline()
+                is_whole = most_cases is None or len(whole) < FEWEST_WHOLE or sum(whole) < most_cases
+                found = run.outline() if is_whole else run.brief_outline()
+                whole += [len(found.report.cases)] if found.report and found.report.cases else []
+                yield found
 
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)

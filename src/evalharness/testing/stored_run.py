@@ -11,7 +11,7 @@ from evalharness.contracts.store import MEMORY
 from evalharness.domain.exchange import Mode
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.stored import RunLine, RunOutline
+from evalharness.domain.stored import RunLine, RunOutline, RunRevision
 from evalharness.domain.trial import Outcome
 from evalharness.stores.decoding import Decoder
 from evalharness.stores.statements import OUTLINE_COLUMNS
@@ -66,6 +66,13 @@ class StoredRun:
     def outline(self) -> RunOutline:
         columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
         return DECODER.outline(columns, self.body, self.report, self.cases)
+
+    def brief_outline(self) -> RunOutline:
+        columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
+        return DECODER.outline(columns, self.body, self.brief_body or self.report, None)
+
+    def revision(self) -> RunRevision:
+        return RunRevision(self.id, self.finished_at, self.stopped, self.kept_at, self.kept_at == self.changed)
 
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""
