@@ -310,7 +310,9 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(json_text(document, redact))
         return code
-    lines = [*map(say, without_repeats(problems)), f"error: {message}", *([f"  {hint}"] if hint else [])]
+    listed_first = without_repeats(problems) if len(problems) > 1 else ()
+    said = say(problems[0]) if len(problems) == 1 else message
+    lines = [*map(say, listed_first), f"error: {said}", *([f"  {hint}"] if hint else [])]
     if sys.stderr.isatty():
         _wrap(lines, redact)
     else:

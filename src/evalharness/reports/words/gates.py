@@ -154,6 +154,16 @@ def regression(verdict: str, why: str, settle: str | None, left_out: str | None)
     return f"{verdict}: {why}{f'; to settle it: {settle}' if settle else ''}{_aside(left_out)}"
 
 
+def against_baseline(verdict: str, settle: str) -> str:
+    """The same where the figures and the verdict are beside it."""
+    known = {
+        "REGRESSION": "worse than the baseline",
+        "NO REGRESSION": "not worse than the baseline",
+        "IMPROVEMENT": "better than the baseline",
+    }
+    return known.get(verdict) or f"undecided{f': {settle}' if settle else ''}"
+
+
 def strict_flips(flipped: Mapping[str, Any], alarm: Any, left_out: str | None) -> str:
     did = f": {_named(flipped)} did" if flipped["number"] else ""
     return f"no case that always passed may fail now ({_false_alarms(alarm)}){did}{_aside(left_out)}"
