@@ -16,9 +16,11 @@ import click
 from evalharness.cli.process import (
     PROGRAM,
     close_stdout,
+    collect_late,
     disarm_workflow_commands,
     end_output,
     export_dotenv,
+    leave_garbage,
     let_readers_leave,
     open_missing_streams,
     speak_utf8,
@@ -45,6 +47,9 @@ COMMANDS = {
     "advise": LazyCommand("advise", "Say which graders, metric and gate fit a suite.", only_prints=True),
     "run": LazyCommand("run", "Run suites and print a verdict with error bars.", keeps=True),
     "phase": LazyCommand("phase", "Run the evals of a phase file and write its completion report.", keeps=True),
+    "docker-agent": LazyCommand(
+        "docker_agent", "Ask recorded sessions again, of an agent of docker-agent in containers.", keeps=True
+    ),
     "resume": LazyCommand("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
     "regrade": LazyCommand("regrade", "Grade stored answers again, without running the target.", keeps=True),
     "grade": LazyCommand("grade", "Rate answers that wait for a person.", keeps=True),
@@ -165,6 +170,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    collect_late()
     open_missing_streams()
     speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -187,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code < 2 and not isinstance(error, BrokenPipeError):  # else there was a message before
             _tell(_unwritten(error), "", 3, [])
         code = code if code in (2, 130) else 3
+    leave_garbage()
     sys.exit(code)
 
 

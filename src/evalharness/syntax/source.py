@@ -17,7 +17,13 @@ from evalharness.errors import Hint, InvalidFile
 from evalharness.syntax import limits
 from evalharness.syntax.json_source import parse_json, parse_jsonl
 from evalharness.syntax.limits import Lines, line_at
-from evalharness.syntax.yaml_source import parse_yaml
+
+
+def parse_yaml(text: str, name: str) -> tuple[Any, Callable[[], Lines]]:
+    from evalharness.syntax import yaml_source  # slow to load: JSON does not need it
+
+    return yaml_source.parse_yaml(text, name)
+
 
 _PARSERS: dict[str, Callable[[str, str], tuple[Any, Callable[[], Lines]]]] = {
     ".yaml": parse_yaml,
