@@ -70,7 +70,7 @@ class TestWrongUsage:
             ("run --repeat", "error: --repeat needs a value"),
             ("gate latest --baseline", "error: --baseline needs a value"),
             ("run --json=yes", "error: --json takes no value"),
-            ("gate a b", "error: got unexpected extra argument (b)"),
+            ("gate a b", "error: unexpected argument: b"),
             ("run --gate relaxed", "error: --gate: 'relaxed' is not one of"),
         ],
     )

@@ -120,6 +120,8 @@ MEANT_OPTIONS = {
     "--junitxml": "--output",
 }
 """What people who come from other tools type, and what does it here: for suggestions only."""
+EXTRA = "got unexpected extra "
+"""How click begins to say that there are too many arguments."""
 COMPLETION_VARIABLE = "_EVAL_HARNESS_COMPLETE"
 """The script of `completion` calls this program with it."""
 
@@ -267,7 +269,9 @@ def _usage_words(error: click.ClickException) -> str:
         return f"{error.option_name} {'takes no value' if takes_none else 'needs a value'}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, error.ctx)}: {_unlike_a_sentence(error.message)}"
-    return _unlike_a_sentence(error.format_message())
+    words = _unlike_a_sentence(error.format_message())
+    number, _, extra = words.removeprefix(EXTRA).partition(" (")
+    return f"unexpected {number}: {extra.removesuffix(')')}" if words.startswith(EXTRA) else words
 
 
 def _meant_option(error: click.NoSuchOption) -> str | None:
