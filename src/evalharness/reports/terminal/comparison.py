@@ -21,7 +21,7 @@ from evalharness.reports.terminal.difference import (
     verdict_text,
 )
 from evalharness.reports.terminal.screen import MARKS, Part, Screen
-from evalharness.reports.wording import naming, one_line, show_command
+from evalharness.reports.wording import from_here, naming, one_line, show_command
 from evalharness.reports.words.comparisons import figure_label, size_of
 from evalharness.reports.words.say import say
 
@@ -317,7 +317,7 @@ def _answers(case: CaseChange, screen: Screen, room: int) -> str:
         before = f"step {found.params.get('step')}: {before}"
     elif found.code == "divergence.unknown":
         before = before.removeprefix("answer ").removeprefix('"').removesuffix('"')
-        now = f"no answer: {found.params.get('reason')}"
+        now = f"no answer: {from_here(str(found.params.get('reason')))}"
     else:
         return screen.one_line(say(found), room)
     sides = [screen.clean(side) for side in (before or '""', now or '""')]
