@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.contracts.store import Store
-from evalharness.documents.session_baselines import compare_sessions
-from evalharness.documents.session_results import Config, EvalRun
 from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding, as_finding, finding
 from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, GateResult, Presets, RegressionRule
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.session_comparison import SessionComparison
 from evalharness.domain.suite import Suite
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
@@ -49,8 +46,11 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
 
     comparison: Comparison | None = None
     not_compared: Finding | None = None
-    sessions = compare_with_sessions(gate, suite, store, run) if gate.compares else None
+    sessions = None
     if gate.compares:
+        from evalharness.steps.compare_sessions import compare_with_sessions  # slow to load: few runs are compared
+
+        sessions = compare_with_sessions(gate, suite, store, run)
         try:
             comparison = compare_as_gated(gate, report, store, day, run, suite)
             if report.sequential is None and sessions is None:
@@ -75,29 +75,6 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
     return decided(report.model_copy(update=compared), found)
 
 
-def compare_with_sessions(gate: Gate, suite: Suite, store: Store, run: Run | None) -> SessionComparison | None:
-    """With results of recorded sessions in a file, as docker-agent compares them; None for any other baseline.
-
-    A report read from a file has no results to compare.
-    """
-    before = session_results(gate, suite)
-    if before is None or gate.regression is None or run is None:
-        return None
-    from evalharness.steps.collect_sessions import eval_run_of  # slow to load: few runs need it
-
-    return compare_sessions(before, eval_run_of(run, store.trials(run.id), Config()), gate.regression.tolerance)
-
-
-def session_results(gate: Gate, suite: Suite) -> EvalRun | None:
-    """Those that are the baseline; None where it is anything else."""
-    path = Path(gate.regression.baseline) if gate.regression else Path()
-    if path.suffix.lower() != ".json" or not path.is_file():
-        return None
-    from evalharness.formats.results.session_runs import read_session_run  # slow to load: few runs need it
-
-    return read_session_run(path, suite)
-
-
 def without_gate(report: Report) -> Report:
     """As it would read had it none. Errors cannot have made it INVALID: no gate would have judged it."""
     if report.gate is not None:
@@ -117,10 +94,13 @@ def find_baseline(gate: Gate, store: Store, suite_name: str, suite: Suite | None
     """Raises UsageError where there is none, or only a run that tells nothing. `suite` is needed for results that do
     not name their sessions' files."""
     named = gate.regression.baseline if gate.regression else ""
-    if suite is not None and (results := session_results(gate, suite)) is not None:
-        from evalharness.formats.results.written_reports import report_of_results  # slow to load: few runs need it
+    if suite is not None:
+        from evalharness.steps.compare_sessions import session_results  # slow to load: few runs are compared
 
-        return FoundReport(report_of_results(Path(named), results), named)
+        if (results := session_results(gate, suite)) is not None:
+            from evalharness.formats.results.written_reports import report_of_results
+
+            return FoundReport(report_of_results(Path(named), results), named)
     if not named:
         newest = newest_baseline(suite_name, store)
         if newest is None:
