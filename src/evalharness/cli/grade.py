@@ -182,6 +182,15 @@ def _ask(what: str) -> str:
     return line.strip()
 
 
+def _ask_owner(screen: Any, what: str) -> str:
+    """Whoever decides can leave, but neither skip nor undo."""
+    while True:
+        try:
+            return _ask(what)
+        except _CommandError as asked:
+            screen.say((f"error: {asked} cannot be used here; type a rating, or /quit", "red"))
+
+
 def _command(typed: str) -> NoReturn:
     raise _CommandError(typed)
 
@@ -239,9 +248,9 @@ def _adjudicate(harness: Any, screen: Any, name: str, run: str | None) -> int:
             value = None
             while value is None:
                 screen.say(words)
-                value = _value(item, _ask(what))
+                value = _value(item, _ask_owner(screen, what))
             rating = {**rating, criterion: value} if criterion else value
-        comment = _ask("comment (or nothing)")
+        comment = _ask_owner(screen, "comment (or nothing)")
         harness.call(adjudicate_item, name, item.id, rating, comment, source=SOURCE)
         screen.say("decided")
     screen.say("That was the last one. Thank you." if disputed else "No item is disputed.")

@@ -50,6 +50,9 @@ def one_line(text: str, limit: int = 160) -> str:
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"
 
 
+_STATES = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
+
+
 def from_here(reason: str) -> str:
     """Code below the current folder by its path from there, which is shorter and can be opened as well."""
     return _PLACE.sub(lambda place: place[0].removeprefix(f"{Path.cwd()}/"), reason)
@@ -59,9 +62,16 @@ def verdict_words(grade: Grade) -> str:
     """`fail 0.50`; of a scorer that only measures `scored 0.50`, of one that is switched off `off`."""
     if grade.passed and not grade.is_verdict:
         return "off"
+    if grade.cause == "ranked":
+        return "ranked"
     score = "" if grade.score is None else f" {grade.score:.2f}"
     measures = grade.passed and not grade.required and grade.kind in SCORERS
     return f"{'scored' if measures else grade.state}{score}"
+
+
+def state_of_grade(grade: Grade) -> str:
+    """The state whose mark and colour a grade has. A ranking is no verdict, and waits for nobody once it is there."""
+    return "skipped" if grade.cause == "ranked" else _STATES[grade.state]
 
 
 def with_interval(found: Measurement) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
+from evalharness.domain.review import EVIDENCE
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
@@ -105,7 +106,19 @@ class FakeStore(PagesOfRuns, Store):
     @property
     def reviews(self) -> FakeReviews:
         kept = self._kept
-        return FakeReviews(kept.reviews, self._redactor, kept.lock, self._finished_name, lambda: list(kept.runs))
+        return FakeReviews(
+            kept.reviews, self._redactor, kept.lock, self._finished_name, lambda: list(kept.runs), self._asking_trials
+        )
+
+    def _asking_trials(self, run_id: str) -> list[tuple[str, int]]:
+        """Those that ask people, stored since the run last came to a stop; none of a regrade."""
+        run = self._run(run_id)
+        new = (
+            {}
+            if run.regrade_of
+            else {key: row for key, row in run.trials.items() if row["change"] > (run.kept_at or 0)}
+        )
+        return [key for key, row in new.items() if f'"{EVIDENCE}":' in row["grades"]]
 
     def _finished_name(self, run_id: str) -> str | None:
         run = self._run(run_id)

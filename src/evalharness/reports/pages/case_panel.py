@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from evalharness.domain.case import Case, as_text
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, named_apart
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
@@ -21,7 +21,7 @@ from evalharness.reports.alike_trials import alike_trials, likeness, ranges
 from evalharness.reports.conversation import Turn, conversation
 from evalharness.reports.json_difference import JsonDifference, have_parts, json_differences
 from evalharness.reports.pages.word_difference import Piece, word_difference
-from evalharness.reports.wording import duration, money, size, verdict_words
+from evalharness.reports.wording import duration, money, size, state_of_grade, verdict_words
 from evalharness.values.json_value import Json
 
 LONGEST_TEXT = 100_000
@@ -33,7 +33,6 @@ BRIEF_TEXT = 2_000
 MOST_DIFFERENCES = 200
 MOST_BUTTONS = 100
 """Trials that have a button each; of more, only the groups are shown."""
-STATE_OF_GRADE = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,8 @@ class GradeLine:
     evidence: str
     trace: str
     is_required: bool
+    is_given: bool
+    """Whether there is a verdict to agree with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ class PanelMaker:
             reason="" if grades else attempt.reason,
             answer=None if answer is None else self._cut(readable(answer)),
             compared=[found for grade in grades if (found := self._compared(grade, answer))],
-            grades=[self._grade(grade) for grade in grades],
+            grades=[self._grade(name, grade) for name, grade in named_apart(grades)],
             turns=self._turns(transcript),
             files={name: self._cut(text) for name, text in transcript.files.items()} if transcript else {},
             removed_files=transcript.removed_files if transcript else (),
@@ -245,19 +246,20 @@ class PanelMaker:
             return []
         return [replace(turn, text=self._cut(turn.text)) for turn in conversation(transcript)]
 
-    def _grade(self, grade: Grade) -> GradeLine:
+    def _grade(self, name: str, grade: Grade) -> GradeLine:
         evidence = grade.evidence
         if isinstance(evidence, Mapping) and _is_compared(grade):
             evidence = {key: value for key, value in evidence.items() if key not in ("expected", "actual")}
         return GradeLine(
-            state=STATE_OF_GRADE[grade.state],
-            grader=grade.grader,
+            state=state_of_grade(grade),
+            grader=name,
             kind=grade.type,
             verdict=verdict_words(grade),
             reason=self._cut(grade.reason),
             evidence=self._cut(readable(evidence)) if evidence else "",
             trace=grade.trace,
             is_required=grade.required,
+            is_given=grade.state != "awaiting",
         )
 
     def _compared(self, grade: Grade, answer: Json) -> Compared | None:

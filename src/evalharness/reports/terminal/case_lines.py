@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalharness.domain.case import as_text
+from evalharness.domain.grade import named_apart
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.reported_run import ReportedRun, Verbosity
@@ -168,9 +169,9 @@ class CaseLines:
         is_said = self._report.metadata.trials_per_case == 1  # by the line of its case
         if trial.reason and not trial.grades and not is_said:
             yield ["        "], self._screen.one_line(from_here(trial.reason), LONGEST_REASON)
-        for grade in trial.grades:
+        for name, grade in named_apart(trial.grades):
             reason = self._screen.one_line(from_here(grade.reason), LONGEST_REASON)
-            yield [f"        {grade.grader}: "], f"{verdict_words(grade)}{f'  {reason}' if reason else ''}"
+            yield [f"        {name}: "], f"{verdict_words(grade)}{f'  {reason}' if reason else ''}"
         if trial.output is not None:
             yield [("        output: ", "dim")], self._screen.one_line(as_text(trial.output), LONGEST_REASON)
 
