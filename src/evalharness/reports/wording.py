@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from evalharness.domain.grade import Grade, Judging
@@ -14,6 +15,8 @@ from evalharness.domain.stored import Baseline
 
 Words: TypeAlias = str | Callable[..., str]
 """For a finding: a template, or a function of its parameters."""
+_PLACE = re.compile(r"(?<= \()/[^()\n]+(?=:\d+\))")
+"""Of a line of code, as reasons name it: `the target raised KeyError: 'x' (/home/ada/evals/agent.py:4)`."""
 SCORERS = ("latency", "cost", "tokens", "similarity", "llm-judge", "scorer")
 MOST_DECIMALS = 12
 LONGEST_COST_USD = 1e15
@@ -48,6 +51,11 @@ def one_line(text: str, limit: int = 160) -> str:
 
 
 _STATES = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
+
+
+def from_here(reason: str) -> str:
+    """Code below the current folder by its path from there, which is shorter and can be opened as well."""
+    return _PLACE.sub(lambda place: place[0].removeprefix(f"{Path.cwd()}/"), reason)
 
 
 def verdict_words(grade: Grade) -> str:

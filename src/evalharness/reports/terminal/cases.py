@@ -22,7 +22,7 @@ from evalharness.reports.alike_trials import alike_trials, likeness, ranges
 from evalharness.reports.conversation import conversation
 from evalharness.reports.terminal.answer_difference import difference_lines
 from evalharness.reports.terminal.screen import MARKS, Screen
-from evalharness.reports.wording import duration, history_text, money, size, state_of_grade, verdict_words
+from evalharness.reports.wording import duration, from_here, history_text, money, size, state_of_grade, verdict_words
 from evalharness.values.json_value import Json
 
 LABEL = 12
@@ -85,7 +85,7 @@ class CaseReport:
         if attempt.transcript is not None:
             self._transcript(attempt.transcript)
         if attempt.reason and not attempt.grades:
-            self._block("reason", attempt.reason)
+            self._block("reason", from_here(attempt.reason))
         for name, grade in named_apart(attempt.grades):
             self._grade(name, grade)
         if attempt.transcript is not None:
@@ -96,7 +96,7 @@ class CaseReport:
         mark, colour = MARKS[state_of_grade(grade)]
         optional = "" if grade.required else " (not required)"
         found = _compared(grade)
-        reason, *rest = self._lines("" if found else grade.reason)
+        reason, *rest = self._lines("" if found else from_here(grade.reason))
         verdict = (f": {verdict_words(grade)}", colour)
         self._screen.entry([(f"  {mark} ", colour)], (name, "bold"), verdict, f"{optional}  {reason}")
         for line in rest:

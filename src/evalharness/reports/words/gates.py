@@ -154,6 +154,16 @@ def regression(verdict: str, why: str, settle: str | None, left_out: str | None)
     return f"{verdict}: {why}{f'; to settle it: {settle}' if settle else ''}{_aside(left_out)}"
 
 
+def against_baseline(verdict: str, settle: str) -> str:
+    """The same where the figures and the verdict are beside it."""
+    known = {
+        "REGRESSION": "worse than the baseline",
+        "NO REGRESSION": "not worse than the baseline",
+        "IMPROVEMENT": "better than the baseline",
+    }
+    return known.get(verdict) or f"undecided{f': {settle}' if settle else ''}"
+
+
 def session_regression(
     baseline: str, tolerance: float, figures: Sequence[Mapping[str, Any]], lost: Mapping[str, Any]
 ) -> str:
