@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from benchmarks import (
     between_runs,
     clustered_coverage,
     comparing,
+    containers,
     coverage,
     detectable_drops,
     difference_coverage,
@@ -31,6 +33,7 @@ from benchmarks import (
     recording,
     rest_api,
     sections,
+    shape,
     startup,
     table,
 )
@@ -44,8 +47,10 @@ COSTS: dict[str, Callable[[BenchmarkOptions], Iterator[table.Row]]] = {
     "startup": startup.measure,
     "loading": loading.measure,
     "code": function_output.measure,
+    "containers": containers.measure,
     "peers": peer_costs.measure,
 }
+SHAPE = {"shape": shape.measure, "chat-calls": shape.measure_calls, "cached-regrade": shape.measure_regrade}
 RECORDING = {"recording": recording.measure}
 COMPARING = {"comparing": comparing.measure}
 REPORTS = {"html-report": html_report.measure}
@@ -66,9 +71,10 @@ STATISTICS: dict[str, Callable[[BenchmarkOptions], Iterator[findings.Finding]]] 
 
 def main() -> None:
     options = _options()
-    chosen = options.only or (*COSTS, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
+    chosen = options.only or (*COSTS, *SHAPE, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS)
     for section, group in (
         ("Costs", COSTS),
+        ("Shape", SHAPE),
         ("Recording", RECORDING),
         ("Comparing", COMPARING),
         ("Reports", REPORTS),
@@ -106,14 +112,15 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--only",
         action="append",
-        choices=[*COSTS, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
+        choices=[*COSTS, *SHAPE, *RECORDING, *COMPARING, *REPORTS, *SERVING, *JUDGING, *STATISTICS],
         help="one benchmark; may be repeated",
     )
     parser.add_argument(
         "--peer-python", default=sys.executable, metavar="PATH", help="the Python that has the peers installed"
     )
     given = parser.parse_args()
-    return BenchmarkOptions(quick=given.quick, only=tuple(given.only or ()), peer_python=given.peer_python)
+    python = Path(shutil.which(given.peer_python) or given.peer_python).absolute()  # peers run in folders of their own
+    return BenchmarkOptions(quick=given.quick, only=tuple(given.only or ()), peer_python=str(python))
 
 
 if __name__ == "__main__":

@@ -68,9 +68,11 @@ def measure(options: BenchmarkOptions) -> Iterator[Row]:
 
 
 def _is_installed(peer: Peer, python: str) -> bool:
-    if peer.command:
-        return shutil.which(peer.command) is not None
-    looked = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({peer.module!r}) is None)"
+    return shutil.which(peer.command) is not None if peer.command else is_installed(peer.module, python)
+
+
+def is_installed(module: str, python: str) -> bool:
+    looked = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
     return subprocess.run([python, "-c", looked], check=False, capture_output=True).returncode == 0
 
 

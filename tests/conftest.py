@@ -10,11 +10,13 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browsing import real_browser
+from container_runtimes import RUNTIMES, TestRuntime, set_environment, shared
 from hypothesis import settings
 from missing_parts import missing
 from playwright.sync_api import Browser
@@ -104,6 +106,29 @@ def smollm2_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where a real, small language model answers: one server for all tests of this process."""
     with serving_smollm2(tmp_path_factory.mktemp("smollm2")) as base_url:
         yield base_url
+
+
+@pytest.fixture
+def use_runtime(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], TestRuntime]]:
+    """A real docker or podman for this test alone, which the harness finds, too."""
+    base = tmp_path_factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with ExitStack() as held:
+
+        def use(name: str) -> TestRuntime:
+            runtime = held.enter_context(shared(name, folder))
+            set_environment(runtime, monkeypatch)
+            return runtime
+
+        yield use
+
+
+@pytest.fixture(params=RUNTIMES)
+def container_runtime(request: pytest.FixtureRequest, use_runtime: Callable[[str], TestRuntime]) -> TestRuntime:
+    """Each of them, one after the other."""
+    return use_runtime(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -73,6 +73,8 @@ class HarnessError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if self.plain_hint:
+            self.add_note(self.plain_hint)  # Python prints it below the message
 
     @property
     def plain_hint(self) -> str:
@@ -139,9 +141,9 @@ class UnknownName(UsageError):
         noun, place = re.fullmatch(r"(.+?)((?: (?:in|of) .+)?)", kind).groups()  # type: ignore[union-attr]
         self.what = what or f"unknown {noun} '{name}'{place}"
         self.guess = guess or closest(name, self.choices) or ""
-        asked = f" Did you mean '{self.guess}'?" if self.guess else ""
+        asked = f". Did you mean '{self.guess}'?" if self.guess else ""
         super().__init__(
-            f"{self.what}.{asked}",
+            f"{self.what}{asked}",
             hint=f"known: {_listed(self.choices)}" if self.choices else "",
         )
 

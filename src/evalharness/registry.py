@@ -35,6 +35,7 @@ Noun = Literal[
     "grader",
     "target",
     "sandbox",
+    "containers",
     "executor",
     "store",
     "reporter",
@@ -75,6 +76,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "scorer": "evalharness.graders.own_scorer:OwnScorer",
         "function": "evalharness.graders.function:Function",
         "function_output": "evalharness.graders.function_output:FunctionOutput",
+        "container_command": "evalharness.graders.container_command:ContainerCommand",
         "code_tests": "evalharness.graders.code_tests:CodeTests",
         "size_class": "evalharness.graders.session:SizeClass",
         "tool_calls_f1": "evalharness.graders.session:ToolCallsF1",
@@ -101,10 +103,16 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "skill": "evalharness.targets.skill:SkillTarget",
         "chat": "evalharness.targets.chat:ChatTarget",
         "agent": "evalharness.targets.agent:AgentTarget",
+        "container": "evalharness.targets.container:ContainerTarget",
+        "docker-agent": "evalharness.targets.docker_agent:DockerAgentTarget",
     },
     "sandbox": {
         "bubblewrap": "evalharness.sandboxes.bubblewrap:Bubblewrap",
+        "container": "evalharness.sandboxes.container:ContainerSandbox",
         "none": "evalharness.sandboxes.none:NoSandbox",
+    },
+    "containers": {
+        "command line": "evalharness.sandboxes.container_runtime:ContainerRuntime",
     },
     "executor": {
         "local": "evalharness.engine.running.local_executor:LocalExecutor",

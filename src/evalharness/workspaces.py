@@ -7,8 +7,10 @@ walks through folders that untrusted programs left behind.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -27,6 +29,57 @@ _REMOVALS = 40
 _PAUSE_S = 0.05
 
 Snapshot = dict[str, object]
+_PREFIX = "evalharness-"
+
+
+class LockedFolder:
+    """A temporary folder of one trial. While its process lives, no other takes it for a leftover."""
+
+    def __init__(self, run_id: str) -> None:
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{run_id}-")).resolve()
+            try:
+                self._lock = _locked(self.path)
+            except OSError:  # too many open files
+                self.path.rmdir()
+                raise
+            if self._lock is not None:
+                return
+
+    def remove(self) -> None:
+        remove_folder(self.path)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_leftovers() -> None:
+    """Folders that killed processes left behind, of whatever run: nobody has them locked any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}eval-*"):
+        with suppress(OSError):  # somebody else's, or gone meanwhile
+            lock = _locked(folder)
+            if lock is not None:
+                remove_folder(folder)
+                os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """The open folder, locked until it is closed or the process dies, however it dies; None where another has it."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:  # another process took it for a leftover
+        return None
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(opened), os.stat(folder)):  # noqa: PTH116 - else it was removed before
+            return opened
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError:
+        os.close(opened)
+        raise
+    os.close(opened)
+    return None
 
 
 def is_workspace_path(name: str) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pydantic import ValidationError
 from real_models import need_wordllama
 
 from evalharness import registry
+from evalharness.contracts.containers import BindMount, ContainerRequest
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
@@ -25,8 +26,10 @@ from evalharness.errors import Unscored
 from evalharness.llms.pool import OpenModels
 from evalharness.sandboxes.bubblewrap import Bubblewrap
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.containers import FakeContainers, FakeEndState
 from evalharness.testing.grader import FakeGrader
-from evalharness.testing.grader_contract import GraderContract
+from evalharness.testing.grader_contract import GraderContract, fake_services
+from evalharness.testing.sandbox import finished
 
 Answer = dict[str, Any]
 PAYLOAD = "__import__('os').system('touch pwned')"
@@ -399,7 +402,7 @@ ENTRIES = {
 
 
 def test_every_grader_is_under_this_contract() -> None:
-    assert set(ENTRIES) == set(registry.names("grader"))
+    assert {*ENTRIES, "container_command"} == set(registry.names("grader"))
 
 
 @pytest.mark.parametrize("kind", sorted(ENTRIES))
@@ -453,6 +456,47 @@ class TestEveryGrader(GraderContract):
         for written in (self.entry.short, self.entry.other):
             assert grade(written, output, exit_code=0).state in possible
         assert not (tmp_path / "pwned").exists()
+
+
+class TestContainerCommand(GraderContract):
+    """Not the answer decides, but the exit code of a command: `exit_code` says it here."""
+
+    passing: ClassVar[dict[str, Any]] = {"exit_code": 0}
+    failing: ClassVar[dict[str, Any]] = {"exit_code": 3}
+    has_example = False
+
+    def build(self, services: Services) -> Grader:
+        return registry.build_grader(GraderSpec.model_validate({"container_command": "test -e /state/a"}), services)
+
+    def build_other(self, services: Services) -> Grader:
+        other = {"container_command": {"command": ["./a"], "in": "end_state"}}
+        return registry.build_grader(GraderSpec.model_validate(other), services)
+
+    def graded(self, root: Path, transcript: Mapping[str, Any]) -> Grade:
+        return self.looked_at(root, transcript, self.build)[0]
+
+    def looked_at(
+        self, root: Path, transcript: Mapping[str, Any], build: Callable[[Services], Grader]
+    ) -> tuple[Grade, ContainerRequest]:
+        async def look() -> tuple[Grade, ContainerRequest]:
+            containers = FakeContainers(finished(exit_code=transcript.get("exit_code", 1), stderr=b"no\nnot there\n"))
+            services = replace(fake_services(root), containers=containers)
+            context = GradeContext(
+                Case(id="a", input="?"), Transcript(**transcript), index=0, seed=0, end_state=FakeEndState(root)
+            )
+            grade = await build(services).grade(context)
+            assert containers.left == set()
+            return grade, containers.requests[0]
+
+        return asyncio.run(look())
+
+    def test_where_it_looks(self, tmp_path: Path) -> None:
+        grade, clean = self.looked_at(tmp_path, self.failing, self.build)
+        assert grade.reason == "exit code 3: not there"
+        assert (clean.image, clean.mounts, clean.network) == ("image-1", (BindMount(str(tmp_path), "/state"),), False)
+        grade, again = self.looked_at(tmp_path, self.passing, self.build_other)
+        assert grade.reason == "exit code 0: not there (it ran files that the agent could change)"
+        assert (again.image, again.cwd, again.entrypoint) == ("image-1-changed", "/workspace", "./a")
 
 
 class TestTheFake(GraderContract):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from container_runtimes import TestRuntime
 from missing_parts import missing
 
 from evalharness import registry
@@ -16,7 +18,7 @@ from evalharness.testing.sandbox import FakeSandbox, finished
 from evalharness.testing.sandbox_contract import SandboxContract
 
 
-@pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sandbox"]))
+@pytest.mark.parametrize("name", sorted(registry.BUILT_IN["sandbox"].keys() - {"container"}))
 class TestEverySandbox(SandboxContract):
     @pytest.fixture(autouse=True)
     def named(self, name: str) -> None:
@@ -36,6 +38,17 @@ class TestBubblewrapWithoutControlGroups(SandboxContract):
 
     def build(self) -> Sandbox:
         return registry.build_sandbox("bubblewrap", {"control_groups": False})
+
+
+class TestContainers(SandboxContract):
+    @pytest.fixture(autouse=True)
+    def running(self, container_runtime: TestRuntime) -> Iterator[None]:
+        self.runtime = container_runtime
+        yield
+        assert container_runtime.containers() == []
+
+    def build(self) -> Sandbox:
+        return registry.build_sandbox("container", {"containers": {"runtime": self.runtime.name}})
 
 
 class TestTheFake(SandboxContract):

@@ -20,7 +20,9 @@ from evalharness.domain.transcript import Transcript
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetFailed
 from evalharness.sandboxes.none import NoSandbox
+from evalharness.testing.containers import FakeContainers
 from evalharness.testing.model import FakeLlm, FakeModels
+from evalharness.testing.sandbox import finished
 from evalharness.testing.target import FakeTarget
 from evalharness.testing.target_contract import TargetContract
 
@@ -33,6 +35,8 @@ class Entry:
     otherwise: Any
     output: Any
     files: dict[str, str] = field(default_factory=dict)
+    printed: bytes = b"4"
+    """By a container."""
 
 
 ENTRIES = {
@@ -58,6 +62,14 @@ ENTRIES = {
         {"agent": {"model": "test/model", "tools": ["read_file"]}},
         {"agent": {"model": "test/model", "tools": ["read_file", "search"]}},
         "4",
+    ),
+    "container": Entry({"container": "some/image"}, {"container": {"image": "some/image", "network": "open"}}, "4"),
+    "docker-agent": Entry(
+        {"docker-agent": "agent.yaml"},
+        {"docker-agent": {"agent": "agent.yaml", "base_image": "some/image"}},
+        "4",
+        {"agent.yaml": "agents: {}"},
+        b'{"type": "agent_choice", "content": "4"}',
     ),
     "echo": Entry({"type": "echo"}, {"type": "echo", "tools": ["search"]}, "What is 2+2?"),
 }
@@ -87,9 +99,12 @@ class TestEveryTarget(TargetContract):
         async with serving(four) as self.base:
             offloader = Offloader(1)
             models = FakeModels(FakeLlm("4"))
-            services = Services(root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"}, models=models)
+            containers = FakeContainers(finished(self.entry.printed))
+            lent = {"models": models, "containers": containers}
+            services = Services(root, NoSandbox(), offloader, {"PATH": "/usr/bin:/bin"}, **lent)
             try:
                 yield services
+                assert containers.left == set()
             finally:
                 await services.sandbox.close()
                 offloader.close()

@@ -15,20 +15,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox
 from evalharness.errors import TargetUnavailable
+from evalharness.registry import build_sandbox
 from evalharness.sandboxes import nobody
 from evalharness.sandboxes.bubblewrap import Bubblewrap, BubblewrapOptions
 from evalharness.sandboxes.cgroups import Cgroups
 
 GROUPS, NO_GROUPS, USER = "root with control groups", "root without control groups", "user"
 MODES = [GROUPS, NO_GROUPS, USER] if os.geteuid() == 0 else [USER]
+CONTAINERS = ["docker", "podman"]
+"""The other sandbox, on each runtime; whoever uses one must have set its environment."""
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 SOURCE = Path(__file__).parents[2] / "src"
 Outcome = ProcessResult | TargetUnavailable
@@ -67,7 +71,7 @@ class Isolated:
             nobody.give_away(self.workspace)
             self.outcomes = as_user(requests)
         else:
-            self.outcomes = asyncio.run(run_all(requests, uses_groups=self.mode != NO_GROUPS))
+            self.outcomes = asyncio.run(run_all(requests, self.mode))
         return self.outcomes[-1]
 
     def all_of(self, *requests: ProcessRequest) -> list[Outcome]:
@@ -83,7 +87,7 @@ def isolated(mode: str, folder: Path) -> Iterator[Isolated]:
 
     from evalharness.workspaces import remove_folder
 
-    if shutil.which("bwrap") is None:
+    if mode not in CONTAINERS and shutil.which("bwrap") is None:
         missing("bubblewrap", "apt-get install bubblewrap")
     if mode == GROUPS and Cgroups.find() is None:
         missing("control groups that can be written", "run the tests on a machine, not in a container")
@@ -98,12 +102,19 @@ def isolated(mode: str, folder: Path) -> Iterator[Isolated]:
         remove_folder(beside)
 
 
-async def run_all(requests: Iterable[ProcessRequest], *, uses_groups: bool = True) -> list[Outcome]:
-    sandbox = Bubblewrap(BubblewrapOptions(control_groups=uses_groups))
+def sandbox_of(mode: str) -> Sandbox:
+    if mode in CONTAINERS:
+        return build_sandbox("container", {"containers": {"runtime": mode}})
+    return Bubblewrap(BubblewrapOptions(control_groups=mode != NO_GROUPS))
+
+
+async def run_all(requests: Iterable[ProcessRequest], mode: str) -> list[Outcome]:
+    sandbox = sandbox_of(mode)
 
     async def run(request: ProcessRequest) -> Outcome:
         try:
-            return await sandbox.run(request)
+            async with sandbox.session(request.cwd) as session:
+                return await session.run(request)
         except TargetUnavailable as error:
             return error
 
@@ -121,11 +132,12 @@ def user_command(*paths: Path) -> list[str]:
     return [*nobody.way_to(needed), *nobody.DROP]
 
 
-def start_harness(mode: str) -> subprocess.Popen[bytes]:
+def start_harness(mode: str, environment: Mapping[str, str] = MappingProxyType({})) -> subprocess.Popen[bytes]:
     """A harness in its own process, ready for requests; the first line on stderr is its process id."""
+    own = {"PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.Popen(
         [*(user_command() if mode == USER else ()), sys.executable, __file__, mode],
-        env={**ENV, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**ENV, "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", **environment, **own},
         cwd="/",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -156,6 +168,6 @@ if __name__ == "__main__":
     print(os.getpid(), file=sys.stderr, flush=True)
     with open(0, "rb") as asking:
         while asking.peek():
-            outcomes = asyncio.run(run_all(pickle.load(asking), uses_groups=sys.argv[1] != NO_GROUPS))
+            outcomes = asyncio.run(run_all(pickle.load(asking), sys.argv[1]))
             sys.stdout.buffer.write(pickle.dumps(outcomes))
             sys.stdout.buffer.flush()

@@ -140,7 +140,7 @@ def test_runs_can_be_limited_to_a_suite_and_a_number(project: tuple[Path, str, s
     assert all(row["run_id"].startswith("eval-") and row["timestamp"].endswith("Z") for row in rows)
     assert drive(folder, "runs", "--limit", "1").out.splitlines()[1] == "1 more; list them all: --limit 2"
     unknown = drive(folder, "runs", "--suite", name[:-1])
-    assert f"error: unknown suite '{name[:-1]}'." in unknown.err
+    assert f"error: unknown suite '{name[:-1]}'" in unknown.err
     assert (unknown.code, f"Did you mean '{name}'" in unknown.err) == (2, True)
 
 

@@ -19,7 +19,7 @@ from missing_parts import missing
 
 from evalharness import registry
 from evalharness.contracts.grader import GradeContext
-from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
+from evalharness.contracts.sandbox import NO_OWNER, Owner, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.grade import Grade
@@ -101,7 +101,7 @@ class InBox(Sandbox, SandboxSession):
         self._box = box
 
     @asynccontextmanager
-    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:
+    async def session(self, workspace: str, owner: Owner = NO_OWNER) -> AsyncIterator[SandboxSession]:
         yield self
 
     async def run(self, request: ProcessRequest) -> ProcessResult:

@@ -409,7 +409,8 @@ def test_a_run_that_cannot_be_compared_can_still_become_the_baseline(tmp_path: P
     [check] = done.report["gate"]["checks"]
     assert "all 8 cases in both were changed in between" in check["text"]["text"]
     assert (
-        f"eval-harness baseline {name} (if there is none, run it with --baseline none first)" in check["text"]["text"]
+        f"eval-harness baseline set {name} (if there is none, run it with --baseline none first)"
+        in check["text"]["text"]
     )
     assert drive(folder, "baseline", name, "-o", "kept.json").code == 0, "its trials are as good as any"
     kept = json.loads((folder / "kept.json").read_text(encoding="utf-8"))["eval_report"]

@@ -79,6 +79,8 @@ def test_validate_finds_it_without_running_anything(folder: Path, target: str, m
     done = drive(folder, "validate", "suite.yaml")
     assert done.code == 2
     assert message in done.both
+    write(folder, suite_yaml=SUITE.format(target) + "trails: 3\n")
+    assert message in drive(folder, "validate", "suite.yaml").both, "other problems do not hide it"
 
 
 @pytest.mark.parametrize(
@@ -105,6 +107,22 @@ def test_a_provider_of_ones_own_is_no_problem(folder: Path) -> None:
     assert drive(folder, "validate", "suite.yaml", env={"MINE_BASE_URL": "http://127.0.0.1:1/v1"}).code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        ("run agent.py", "agent.py: is Python code, not a suite", "run SUITE --target agent.py:FUNCTION"),
+        ("run suite.yaml agent.py:answer", "agent.py:answer: is a function, not a suite", "--target agent.py:answer"),
+        ("suite.yaml", "unknown command 'suite.yaml'. Did you mean 'run suite.yaml'?", "--help"),
+    ],
+)
+def test_a_target_in_place_of_a_suite_and_a_suite_in_place_of_a_command(
+    folder: Path, words: str, said: str, hint: str
+) -> None:
+    done = drive(folder, *words.split())
+    assert done.code == 2
+    assert said in done.err and hint in done.err
+
+
 def test_a_suite_whose_own_target_is_missing_still_runs_on_another(folder: Path) -> None:
     write(folder, suite_yaml=SUITE.format("nowhere.py:f"))
     done = drive(folder, "run", "suite.yaml", "--target", "agent.py:answer")
@@ -122,7 +140,7 @@ def test_a_script_that_is_missing_is_named_with_its_folder_and_what_to_do(tmp_pa
     write(tmp_path, suite_yaml=SUITE.format("cmd:sh agent.sh"))
     done = drive(tmp_path, "run", "suite.yaml")
     assert done.code == 2
-    assert f"no such script 'agent.sh' in {tmp_path}." in done.err
+    assert f"no such script 'agent.sh' in {tmp_path}\n" in done.err
     assert "create it, or write its path relative to the suite's folder" in done.err
 
 

@@ -386,7 +386,7 @@ def test_a_closed_harness_says_that_it_is_closed(place: str, is_new: bool, tmp_p
         lambda: harness.load_run("any"),
     ]
     for use in uses:
-        with pytest.raises(StoreError, match=r"^the store .* is closed$") as refusal:
+        with pytest.raises(StoreError, match=r"^the store .* is closed\n") as refusal:
             use()
         assert "open the Harness again" in refusal.value.hint
     assert file.exists() == (place == "store.db" and not is_new), "nothing is made after that"
@@ -581,6 +581,7 @@ class TestDoor:
             ({"max_concurrency": -1}, UsageError),
             ({"max_cost_usd": -5.0}, UsageError),
             ({"nonsense": 1}, TypeError),
+            ({"concurrency": 1}, TypeError),
         ],
     )
     def test_wrong_options_are_refused_by_every_method(self, options: dict[str, Any], wrong: type[Exception]) -> None:
@@ -590,6 +591,16 @@ class TestDoor:
                 harness.run(suite_of(1), "echo", **options)
             with pytest.raises(wrong, match=next(iter(options))):
                 harness.regrade(run.name, **options)
+
+    def test_a_refusal_says_in_python_too_what_to_do(self) -> None:
+        with Harness.open(":memory:", settings=Settings()) as harness:
+            with pytest.raises(TypeError, match=r"unknown option 'repeat'\. Did you mean 'trials'\?"):
+                harness.run(suite_of(1), "echo", repeat=3)
+            with pytest.raises(UsageError, match="3 is not a target: give a function, its name"):
+                harness.run(suite_of(1), 3)
+            with pytest.raises(UsageError) as refused:
+                harness.run(suite_of(1), "ecko")
+        assert any(note.startswith("known: ") for note in refused.value.__notes__), "Python prints it with the message"
 
     def test_what_only_the_command_line_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
@@ -621,7 +632,7 @@ class TestDoor:
             assert not [path for path in tmp_path.rglob("r.*") if "sk-very-secret-123" in path.read_text()]
             (tmp_path / "notes.json").write_text("my notes")
             for path, name, wrong in (
-                ("r.odd", None, r"^\S+r\.odd: no report format has the ending '\.odd'$"),
+                ("r.odd", None, r"^\S+r\.odd: no report format has the ending '\.odd'\n"),
                 ("r.odd", "jsn", "Did you mean 'json'"),
                 ("notes.json", None, "would be lost"),
             ):

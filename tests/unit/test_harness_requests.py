@@ -73,7 +73,7 @@ class TestRun:
         assert ids(harness.run(suite, "echo", selection=selection)) == kept
 
     def test_what_a_selection_finds_nothing_by_is_named_without_flags(self, harness: Harness, suite: Suite) -> None:
-        with pytest.raises(NothingSelected, match=r"matches the name 'x' or 'y' and the tag 'smoke'$"):
+        with pytest.raises(NothingSelected, match=r"matches the name 'x' or 'y' and the tag 'smoke'\n"):
             harness.run(suite, "echo", selection=Selection(only=("x", "y"), tags=("smoke",)))
 
     def test_a_gate_and_a_baseline(self, harness: Harness, suite: Suite) -> None:

@@ -194,6 +194,10 @@ NAMES_COMMANDS = {
     "sandboxes/bubblewrap.py",
     "sandboxes/nobody.py",
     "sandboxes/bubblewrap_command.py",
+    "sandboxes/container_command.py",
+    "sandboxes/container_runtime.py",
+    "sandboxes/container_watcher.py",
+    "targets/docker_agent.py",
     "sandboxes/way_out.py",
     "testing/pytest_plugin.py",
 }

@@ -65,7 +65,7 @@ def test_a_module_reference(tmp_path: Path, modules: UserModules) -> None:
     ("reference", "message"),
     [
         ("agent.py:answr", "unknown function 'answr' in agent.py. Did you mean 'answer'?"),
-        ("agent.py:answer.deeper", "unknown function 'deeper' in agent.py."),
+        ("agent.py:answer.deeper", "unknown function 'deeper' in agent.py"),
         ("missing.py:answer", "no file"),
         ("folder.py:answer", "no file"),
         ("./agent.txt:answer", "{root}/agent.txt is not a Python file"),

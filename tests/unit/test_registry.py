@@ -30,7 +30,7 @@ def test_every_name_leads_to_a_part(noun: registry.Noun, name: str) -> None:
         ("grader", "exat", "unknown grader 'exat'. Did you mean 'exact'?"),
         ("grader", "Contains", "unknown grader 'Contains'. Did you mean 'contains'?"),
         ("target", "htpp", "unknown target 'htpp'. Did you mean 'http'?"),
-        ("grader", "zzzzzz", "unknown grader 'zzzzzz'."),
+        ("grader", "zzzzzz", "unknown grader 'zzzzzz'"),
     ],
 )
 def test_an_unknown_name_raises_with_the_likely_one(noun: registry.Noun, name: str, message: str) -> None:

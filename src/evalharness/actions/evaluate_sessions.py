@@ -7,7 +7,8 @@ from pathlib import Path
 from evalharness.actions.run_suite import RunRequest, run_suites
 from evalharness.contracts.context import Context
 from evalharness.documents.session_results import Config, EvalRun, InputSession
-from evalharness.domain.run import RunOptions
+from evalharness.domain.run import ContainerOptions, RunOptions
+from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Selection, matches_case
 from evalharness.engine.running.parts import concurrency_of
 from evalharness.errors import UsageError
@@ -16,6 +17,7 @@ from evalharness.formats.session_folders import load_sessions
 from evalharness.settings import parse_assignments
 from evalharness.steps.collect_sessions import eval_run_of
 from evalharness.steps.find_suites import find_suites, without_errors
+from evalharness.values.json_value import Json
 
 DEFAULT_SANDBOX = "bubblewrap"
 
@@ -31,7 +33,7 @@ async def evaluate_sessions(
     [file] = find_suites(context.store, [config.evals_dir], SESSIONS.name)
     request = RunRequest(
         suites=(file,),
-        targets=(config.agent_filename,),
+        targets=(_target(config),),
         trials=max(1, config.repeat),
         selection=Selection(only=config.only),
         env=parse_assignments(config.env_vars, context.settings.environment),
@@ -40,6 +42,7 @@ async def evaluate_sessions(
             sandbox=sandbox,
             judge_model=config.judge_model,
             run_name=run_name,
+            containers=ContainerOptions(keep=config.keep_containers),
         ),
     )
     [run] = await run_suites(context, request)
@@ -76,11 +79,19 @@ async def input_sessions(context: Context, config: Config) -> list[InputSession]
     ]
 
 
+def _target(config: Config) -> str | TargetSpec:
+    """With a base image, the file describes an agent of docker-agent, which runs in containers."""
+    if not config.base_image:
+        return config.agent_filename
+    options: dict[str, Json] = {"agent": str(Path(config.agent_filename).absolute()), "base_image": config.base_image}
+    if config.agent_image:
+        options["agent_image"] = config.agent_image
+    return TargetSpec(kind="docker-agent", options=options)
+
+
 def _check(config: Config) -> None:
     provider, _, model = config.judge_model.partition("/")
     if config.judge_model and not (provider and model):
         raise UsageError(f"invalid judge model format '{config.judge_model}'", hint="write provider/model")
-    if config.base_image:
-        raise UsageError("base_image needs containers, which this version does not have")
     if not config.agent_filename:
         raise UsageError("agent_filename is empty", hint="name a file that describes a target, or a target itself")

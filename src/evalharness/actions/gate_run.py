@@ -49,7 +49,7 @@ async def gate_run(context: Context, reference: str, overrides: GateOverrides) -
         return reported(report)
     check_question(suite.gate, report, store)
     if suite.gate.compares:
-        find_baseline(suite.gate, store, suite.name)  # one that cannot be found is a mistake in the command
+        find_baseline(suite.gate, store, suite.name, suite)  # one that cannot be found is a mistake in the command
     return reported(gated(report, suite, measured, store, context.today, run))
 
 

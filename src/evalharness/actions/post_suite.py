@@ -104,7 +104,7 @@ def _check_free(context: Context, name: str, folder: Path) -> None:
     known = {line.name for line in context.store.registered_suites()}
     in_files = {file.suite.name for file in suites_below(folder) if file.suite is not None}
     if name in in_files or name in ready_made_suites() or (name in known and not _is_posted(context, name)):
-        raise NameTaken(f"there is a suite named {name} in a file already", hint="take another name")
+        raise NameTaken(f"a file already has a suite named {name}", hint="choose another name")
 
 
 def _is_posted(context: Context, name: str) -> bool:

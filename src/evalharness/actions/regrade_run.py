@@ -22,7 +22,13 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import LoadedFile, Selection
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
-from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, UsedVariables, public_plans
+from evalharness.engine.planning.planned_cases import (
+    GradersDigests,
+    PlannedCase,
+    PlannedCases,
+    UsedVariables,
+    public_plans,
+)
 from evalharness.engine.running.budget import RunBudget
 from evalharness.engine.running.parts import build_parts
 from evalharness.engine.running.regraded_trial import (
@@ -147,7 +153,7 @@ def _prepare(
     options = request.options.model_copy(update=kept)
     budget = shared or budget_so_far(old.model_copy(update={"options": options}), store)
     graded = without_own_targets(matched.suite)
-    spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment)
+    spec = RunSpec(graded, None, root, options, matched.variables.values, settings.environment, context.store.identity)
     used = matched.variables.used_by(graded, TargetSpec(kind="null"), file.label if file else f"run {old.name}")
     parts = build_parts(spec, budget, store.judge_cache, modules=context.modules)
     lock = _lock(old, matched, used, public_plans(parts.each_case(), parts.cases, matched.variables, used))
@@ -199,14 +205,14 @@ def _lock(old: Run, matched: Matched, used: UsedVariables, planned: Iterable[Pla
     """What gave the answers is as it was; what grades them is new. `planned` contain no secret: digests must not."""
     suite = without_own_targets(matched.suite)
     before = {case.id: case for case in old.suite.cases}
-    cases = {}
+    cases, digest_of = {}, GradersDigests().of
     for case, plan in zip(suite.cases, planned, strict=True):
         content, was = old.lock.cases[case.id].case, before[case.id]
         if (case.reference, case.metadata) != (was.reference, was.metadata):
             content = digest([content, case.reference, case.metadata])
         if case.vars != was.vars:
             content = digest([content, case.own_values])
-        cases[case.id] = CaseLock(case=content, graders=plan.graders_digest())
+        cases[case.id] = CaseLock(case=content, graders=digest_of(plan))
     update = {"harness_version": VERSION, "cases": cases, "variables": {**old.lock.variables, **used.locked}}
     return old.lock.model_copy(update=update)
 

@@ -110,11 +110,11 @@ def _check_mode(run: Run, request: ResumeRequest) -> None:
     before, now = run.options.mode, request.mode
     if now not in (None, before) and not (run.is_replayed and now in ("replay", "auto")):
         raise CannotResume(
-            f"run {run.name} was started with mode {before}, so it cannot go on with mode {now}",
-            hint="only replay and auto can take each other's place",
+            f"run {run.name} was started with mode {before}, so it cannot continue with mode {now}",
+            hint="only replay and auto can replace each other",
         )
     if request.recordings and not run.is_replayed:
-        raise CannotResume(f"run {run.name} does not replay anything, so it has no use for recordings")
+        raise CannotResume(f"run {run.name} replays nothing, so recordings have no effect")
 
 
 def _refuse_unfinished(store: Store, regrade: Run) -> None:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from evalharness.contracts.context import Context
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
-from evalharness.domain.report import CaseState
+from evalharness.domain.report import REPORT_FORMAT, CaseState
+from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.run import Run
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.trial import Trial
 from evalharness.engine.measuring.trial_counts import CaseTally
 from evalharness.engine.planning.planned_cases import asked_case
 from evalharness.errors import UnknownName
-from evalharness.steps.find_runs import find_run
+from evalharness.steps.find_runs import find_outline, find_run
 from evalharness.steps.make_report import case_histories, measured_trials, with_report
 
 
@@ -33,6 +34,25 @@ class ShownCase:
 async def show_run(context: Context, reference: str) -> Run:
     """A run by id or name, with its report recomputed from its trials."""
     return with_report(context, find_run(reference, context.store))
+
+
+async def show_kept(context: Context, words: Sequence[str]) -> ReportedRun | None:
+    """A run with the report that it was left with, and without its cases: of any size, it is read at once.
+
+    It has no history and no advice. None where it cannot be shown so: trials were written since, people or judges have
+    to grade some, a selftest has marked the suite, or words name cases.
+    """
+    store = context.store
+    try:
+        found = find_outline(words[0] if words else "latest", store) if len(words) < 2 else None
+    except UnknownName:
+        return None
+    report = found.report if found else None
+    if found is None or report is None or not report.cases or report.metadata.format != REPORT_FORMAT:
+        return None
+    if report.awaited or report.reviews or store.case_marks(found.suite_name):
+        return None
+    return ReportedRun(report, store.part_of(found.id))
 
 
 async def find_shown(context: Context, words: Sequence[str]) -> tuple[Run, tuple[str, ...]]:

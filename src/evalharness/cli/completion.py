@@ -21,10 +21,10 @@ IMPROVED = {
 
 
 @click.command("completion", cls=Command)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="bash|zsh|fish")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]), metavar="SHELL")
 @debug_option
 def command(shell: str) -> int:
-    """Print a completion script for commands, flags, runs and suites.
+    """Print a completion script for commands, flags, runs and suites; SHELL is bash, zsh or fish.
 
     \b
     bash   eval "$(eval-harness completion bash)"             in ~/.bashrc

@@ -39,7 +39,7 @@ DEFAULT_FORMAT = "csv"
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     heading=OUTPUT,
-    help="Instead: write what recorded runs asked and were told to DIR, for --mode replay --recordings DIR.",
+    help="Instead: write the recorded calls and replies to DIR, for --mode replay --recordings DIR.",
 )
 @option(
     "--layout",

@@ -40,7 +40,7 @@ def option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     return click.option(*names, cls=Option, show_envvar=False, **settings)
 
 
-def _group(*flags: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def group(*flags: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several flags as one decorator, in the order in which `--help` lists them."""
 
     def with_flags(command: Any) -> Any:
@@ -79,7 +79,8 @@ sandbox_option = option(
     default="bubblewrap",
     show_default=True,
     heading=EXECUTION,
-    help="Where to run untrusted code: bubblewrap, none (on this machine, unprotected) or the name of a plug-in.",
+    help="Where to run untrusted code: bubblewrap, container, none (on this machine, unprotected) or the name of a "
+    "plug-in.",
 )
 scorer_option = option(
     "--scorer",
@@ -265,7 +266,7 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
 env_option = env_for("every target")
 concurrency_option = concurrency_of("Run up to N trials")
 
-selection_options = _group(
+selection_options = group(
     option(
         "--only",
         multiple=True,
@@ -330,7 +331,7 @@ tolerance_option = option(
     heading=GATE,
     help="Accept a loss of up to this many points, even if it is significant: 2, 2% or 0.02.",
 )
-rule_options = _group(
+rule_options = group(
     option(
         "--metric",
         "metrics",
@@ -375,7 +376,7 @@ inconclusive_option = option(
     heading=GATE,
     help="Exit code if the result is inconclusive: 0 (pass) or 4 (fail).  [default: from the gate, else pass]",
 )
-gate_options = _group(
+gate_options = group(
     option(
         "--gate",
         "gate_preset",
@@ -458,12 +459,12 @@ def _spending_of(spenders: str) -> Callable[[Any], Any]:
         heading=EXECUTION,
         help=f"Stop when {spenders} have used this many tokens.",
     )
-    return _group(cost, tokens)
+    return group(cost, tokens)
 
 
 spending_options = _spending_of("the target and the judges")
-model_options = _group(judge_model_option, no_cache_option, spending_options)
-judge_options = _group(judge_model_option, no_cache_option, _spending_of("the judges"))
+model_options = group(judge_model_option, no_cache_option, spending_options)
+judge_options = group(judge_model_option, no_cache_option, _spending_of("the judges"))
 """The same for a command that runs no target."""
 
 

@@ -16,9 +16,11 @@ import click
 from evalharness.cli.process import (
     PROGRAM,
     close_stdout,
+    collect_late,
     disarm_workflow_commands,
     end_output,
     export_dotenv,
+    leave_garbage,
     let_readers_leave,
     open_missing_streams,
     speak_utf8,
@@ -45,6 +47,9 @@ COMMANDS = {
     "advise": LazyCommand("advise", "Say which graders, metric and gate fit a suite.", only_prints=True),
     "run": LazyCommand("run", "Run suites and print a verdict with error bars.", keeps=True),
     "phase": LazyCommand("phase", "Run the evals of a phase file and write its completion report.", keeps=True),
+    "docker-agent": LazyCommand(
+        "docker_agent", "Ask recorded sessions again, of an agent of docker-agent in containers.", keeps=True
+    ),
     "resume": LazyCommand("resume", "Continue an interrupted run, or repair one that had errors.", keeps=True),
     "regrade": LazyCommand("regrade", "Grade stored answers again, without running the target.", keeps=True),
     "grade": LazyCommand("grade", "Rate answers that wait for a person.", keeps=True),
@@ -79,6 +84,42 @@ COMMANDS = {
     "completion": LazyCommand("completion", "Print a completion script for bash, zsh or fish.", only_prints=True),
 }
 ALIASES = {"create": "init", "view": "serve"}
+MEANT_COMMANDS = {
+    "eval": "run",
+    "test": "run",
+    "list": "runs",
+    "ls": "runs",
+    "log": "runs",
+    "logs": "runs",
+    "history": "trend",
+    "diff": "compare",
+    "score": "regrade",
+    "help": "--help",
+    "version": "--version",
+}
+MEANT_OPTIONS = {
+    "-k": "--only",
+    "--filter-pattern": "--only",
+    "--sample-id": "--only",
+    "--lf": "--failed",
+    "--last-failed": "--failed",
+    "--filter-failing": "--failed",
+    "--exitfirst": "-x",
+    "--maxfail": "--max-failures",
+    "--samples": "--limit",
+    "--filter-first-n": "--limit",
+    "-n": "--max-concurrency",
+    "--workers": "--max-concurrency",
+    "--parallel": "--max-concurrency",
+    "--max-samples": "--max-concurrency",
+    "--max-connections": "--max-concurrency",
+    "--model": "--target",
+    "--provider": "--target",
+    "--providers": "--target",
+    "--log-dir": "--store",
+    "--junitxml": "--output",
+}
+"""What people who come from other tools type, and what does it here: for suggestions only."""
 COMPLETION_VARIABLE = "_EVAL_HARNESS_COMPLETE"
 """The script of `completion` calls this program with it."""
 
@@ -110,9 +151,11 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            close = closest(args[0], [*COMMANDS, *ALIASES])
-            guess = f" Did you mean '{close}'?" if close else ""
-            raise click.UsageError(f"unknown command '{args[0]}'.{guess}", ctx) from error
+            close = MEANT_COMMANDS.get(args[0]) or closest(args[0], [*COMMANDS, *ALIASES])
+            if Path(args[0]).is_file():
+                close = f"run {args[0]}"
+            guess = f". Did you mean '{close}'?" if close else ""
+            raise click.UsageError(f"unknown command '{args[0]}'{guess}", ctx) from error
 
 
 @click.group(
@@ -127,6 +170,7 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    collect_late()
     open_missing_streams()
     speak_utf8()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -149,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if code < 2 and not isinstance(error, BrokenPipeError):  # else there was a message before
             _tell(_unwritten(error), "", 3, [])
         code = code if code in (2, 130) else 3
+    leave_garbage()
     sys.exit(code)
 
 
@@ -207,14 +252,15 @@ def _usage(error: click.ClickException, words: list[str]) -> int:
 def _usage_words(error: click.ClickException) -> str:
     """click's own words begin like sentences and end with a full stop; ours do not."""
     if isinstance(error, click.NoSuchOption):
-        guess = closest(error.option_name, error.possibilities or ())
-        asked = f" Did you mean '{guess}'?" if guess else ""
-        return f"unknown option '{error.option_name}'.{asked}"
+        guess = _meant_option(error)
+        asked = f". Did you mean '{guess}'?" if guess else ""
+        return f"unknown option '{error.option_name}'{asked}"
     if isinstance(error, click.MissingParameter) and error.param is not None:
         wanted = (
             "" if error.ctx is None or isinstance(error.param, click.Option) else f"; write: {_usage_line(error.ctx)}"
         )
-        return f"{_name(error.param, error.ctx)} is missing{wanted}"
+        choices = f" ({listed})" if (listed := _choices(error.param)) else ""
+        return f"{_name(error.param, error.ctx)} is missing{choices}{wanted}"
     if isinstance(error, click.BadOptionUsage) and error.ctx is not None:
         options = [each for each in error.ctx.command.params if isinstance(each, click.Option)]
         takes_none = any(each.is_flag and error.option_name in (*each.opts, *each.secondary_opts) for each in options)
@@ -224,11 +270,28 @@ def _usage_words(error: click.ClickException) -> str:
     return _unlike_a_sentence(error.format_message())
 
 
+def _meant_option(error: click.NoSuchOption) -> str | None:
+    """Compared without dashes: two of them make any two short names alike."""
+    params = error.ctx.command.params if error.ctx else ()
+    names = [
+        name for param in params if isinstance(param, click.Option) for name in (*param.opts, *param.secondary_opts)
+    ]
+    if (meant := MEANT_OPTIONS.get(error.option_name)) in names:
+        return meant
+    by_word = {name.lstrip("-"): name for name in names if name.startswith("--")}
+    guess = closest(error.option_name.lstrip("-"), by_word)
+    return by_word[guess] if guess else None
+
+
 def _name(param: click.Parameter, context: click.Context | None) -> str:
     """A flag by its first long spelling; an argument as the usage line writes it."""
     if isinstance(param, click.Option):
         return next((name for name in param.opts if name.startswith("--")), param.opts[0])
-    return param.make_metavar(context or click.Context(cli))
+    return param.make_metavar(context or click.Context(cli)).removesuffix("...")
+
+
+def _choices(param: click.Parameter) -> str:
+    return ", ".join(map(str, param.type.choices)) if isinstance(param.type, click.Choice) else ""
 
 
 def _usage_line(context: click.Context) -> str:

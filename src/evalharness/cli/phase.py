@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from evalharness.cli.command import EXECUTION, OUTPUT, SELECTION, Command
+from evalharness.cli.container_flags import container_options, container_wishes
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -51,14 +52,14 @@ def _markdown_files(_context: click.Context, _option: click.Parameter, paths: tu
     metavar="REV",
     default="",
     heading=OUTPUT,
-    help="Count what was changed since this revision of git.  [default: what is not committed]",
+    help="Count changes since this git revision.  [default: uncommitted changes]",
 )
 @option(
     "--phase-id",
     metavar="ID",
     default="",
     heading=OUTPUT,
-    help="Stands for {phase_id} in report_path.  [default: made from the name of the phase, else of the suite]",
+    help="Value of {phase_id} in report_path.  [default: made from the name of the phase, else of the suite]",
 )
 @option(
     "--target",
@@ -70,6 +71,7 @@ def _markdown_files(_context: click.Context, _option: click.Parameter, paths: tu
 )
 @concurrency_option
 @sandbox_option
+@container_options
 @env_option
 @var_option
 @model_options
@@ -104,7 +106,12 @@ def command(file: Path, **flags: Any) -> int:
         targets=flags["targets"],
         variables=flags["variables"],
         env=flags["env"],
-        options=RunOptions(max_concurrency=flags["max_concurrency"], sandbox=flags["sandbox"], **model_wishes(flags)),
+        options=RunOptions(
+            max_concurrency=flags["max_concurrency"],
+            sandbox=flags["sandbox"],
+            containers=container_wishes(flags),
+            **model_wishes(flags),
+        ),
     )
     export(request.env)
     with Harness.open(flags["store"]) as harness, running({**flags, "save_sessions": None}, harness) as command:

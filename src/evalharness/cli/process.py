@@ -272,6 +272,16 @@ def without_collecting() -> Iterator[None]:
         gc.enable()
 
 
+def collect_late() -> None:
+    """A start makes thousands of modules and classes that live to the end: looking for garbage among them is lost."""
+    gc.set_threshold(COLLECT_FROM)
+
+
+def leave_garbage() -> None:
+    """The last thing before the process ends, which frees its memory anyway: Python would look through all of it."""
+    gc.freeze()
+
+
 def switch_threads_less() -> None:
     """Longer turns of threads, for where no target is timed: fewer of them cost less."""
     sys.setswitchinterval(TURN_S)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalharness.cli.command import SELECTION, Command
+from evalharness.cli.container_flags import container_options, container_wishes
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -58,6 +59,7 @@ from evalharness.cli.references import RUN
 @grader_type_option
 @gate_options
 @sandbox_option
+@container_options
 @env_option
 @var_option
 @store_option
@@ -118,6 +120,7 @@ def _regrade_run(run: str, flags: dict[str, Any]) -> int:
             max_concurrency=flags["max_concurrency"],
             grader_type=flags["grader_type"],
             sandbox=flags["sandbox"],
+            containers=container_wishes(flags),
             **model_wishes(flags),
         ),
         variables=flags["variables"],

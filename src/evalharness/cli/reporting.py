@@ -31,7 +31,6 @@ from evalharness.reports.report_files import print_report, write_reports
 from evalharness.reports.report_folders import foreign_link, write_folder
 from evalharness.reports.terminal.progress import PlainProgress
 from evalharness.reports.terminal.screen import Screen
-from evalharness.reports.terminal.selftest import why
 from evalharness.reports.terminal.sequential import announced
 from evalharness.reports.wording import harmless, money
 from evalharness.reports.words.say import say
@@ -133,6 +132,8 @@ class RunCommand:
         code = worst([each.exit_code for each in result.selftests])
         if code:
             return show(result, self._stream, self._flags), request
+        from evalharness.reports.terminal.selftest import why
+
         screen = screen_on(sys.stderr, result.redactor.redact)
         for each in result.selftests:
             screen.say(f"selftest of {each.suite_name}: {each.verdict}: {why(each)}")

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from evalharness.cli.command import EXECUTION, GATE, OUTPUT, SELECTION, Command
+from evalharness.cli.container_flags import container_options, container_wishes
 from evalharness.cli.flags import (
     concurrency_option,
     debug_option,
@@ -112,6 +113,7 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
 @recording_options
 @gateway_options
 @sandbox_option
+@container_options
 @env_option
 @var_option
 @option(
@@ -252,6 +254,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             max_failures=1 if flags["stops_at_first"] else flags["max_failures"],
             grader_type=flags["grader_type"],
             sandbox=flags["sandbox"],
+            containers=container_wishes(flags),
             run_name=flags["run_name"],
             **model_wishes(flags),
             **recording_wishes(flags),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from http.client import HTTPConnection, HTTPException
 from json import loads
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,10 +27,12 @@ class RunPages:
 
     @cached_property
     def _server(self) -> ServerAddress | None:
-        from evalharness.actions.find_server import find_server
-
         store = named_store(self._store)
-        return None if store == MEMORY else self._harness.call(find_server, store)
+        if store == MEMORY:
+            return None
+        from evalharness.actions.find_server import find_server  # slow to load, and a store in memory has no server
+
+        return self._harness.call(find_server, store)
 
     def run_started(self, run: Run) -> None:
         """The first one: its page shows how it goes on."""
@@ -63,6 +64,8 @@ class RunPages:
 
 def _ticket(server: ServerAddress) -> str:
     """In place of the token: what a browser is started with can be seen by other users of the machine."""
+    from http.client import HTTPConnection, HTTPException  # slow to load: few commands open a browser
+
     parts = urlsplit(server.url)
     connection = HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE_S)
     try:

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 import click
 
 from evalharness.cli.command import Command
+from evalharness.cli.container_flags import container_options, container_wishes
 from evalharness.cli.flags import (
     concurrency_of,
     debug_option,
@@ -41,6 +42,7 @@ MOST_REPEATS = 1000
 @judge_options
 @concurrency_of("Grade up to N answers")
 @sandbox_option
+@container_options
 @format_option
 @var_option
 @env_for("graders and judges")
@@ -63,7 +65,12 @@ def command(suites: tuple[str, ...], **flags: Any) -> int:
         format_name=flags["format_name"],
         variables=flags["variables"],
         env=flags["env"],
-        options=RunOptions(max_concurrency=flags["max_concurrency"], sandbox=flags["sandbox"], **model_wishes(flags)),
+        options=RunOptions(
+            max_concurrency=flags["max_concurrency"],
+            sandbox=flags["sandbox"],
+            containers=container_wishes(flags),
+            **model_wishes(flags),
+        ),
         repeat_judges=flags["repeat_judges"],
     )
     export(request.env)

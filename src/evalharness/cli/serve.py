@@ -103,7 +103,9 @@ def command(**flags: Any) -> int:
 
     store = named_store(flags["store"])
     if store == MEMORY:
-        raise UsageError("a server needs a store in a file: its runs are other processes", hint="leave --store out")
+        raise UsageError(
+            "a server needs a store in a file, because its runs are separate processes", hint="leave --store out"
+        )
     _check_host(flags["host"], allows_remote=flags["allow_remote"])
     with ExitStack() as opened:
         harness = opened.enter_context(Harness.open(store))

@@ -20,7 +20,7 @@ from evalharness.reports.json_text import json_text
     "--against",
     type=RunReference(),
     metavar="RUN",
-    help="Show step by step where the first trials of CASE in both runs part.",
+    help="Show the first step at which CASE went differently in the other run.",
 )
 @store_option
 @verbosity_options
@@ -34,13 +34,18 @@ def command(
     RUN and CASE are ids or names. Without RUN, the newest run is shown.
     """
     from evalharness.actions.align_trials import align_trials
-    from evalharness.actions.show_run import find_shown, show_cases, show_failed_cases
+    from evalharness.actions.show_run import find_shown, show_cases, show_failed_cases, show_kept
     from evalharness.cli.stdout import command_name, is_live
     from evalharness.domain.reported_run import Presentation
     from evalharness.harness import Harness
     from evalharness.reports.report_files import print_report
 
+    presentation = Presentation(str, command_name(), store, is_live(sys.stdout), is_shown=True, verbosity=verbosity)
     with Harness.open(store, to_read=True) as harness:
+        is_brief = verbosity <= 0 and not as_json and not failed and against is None
+        if is_brief and (kept := harness.call(show_kept, words)):
+            print_report("terminal", [kept], sys.stdout, presentation)
+            return 0
         run, names = harness.call(find_shown, words)
         if failed and names:
             raise click.UsageError("give case names or --failed, not both")
@@ -49,9 +54,6 @@ def command(
                 raise click.UsageError("--against needs the name of a case: show RUN CASE --against RUN")
             return _show_alignments(harness.call(align_trials, run, names, against), as_json=as_json)
         if not failed and not names:
-            presentation = Presentation(
-                str, command_name(), store, is_live(sys.stdout), is_shown=True, verbosity=verbosity
-            )
             print_report("json" if as_json else "terminal", [harness.reported(run)], sys.stdout, presentation)
             return 0
         found = harness.call(show_failed_cases, run) if failed else harness.call(show_cases, run, names)

@@ -37,6 +37,8 @@ class RunSpec:
     values: Mapping[str, str] = field(default_factory=dict)
     """The values of `{{variables}}`, including secrets; never stored."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    store_id: str = ""
+    """Of the store that the run is kept in; empty if there is none."""
     keeps_verdicts: bool = False
     """Where stored answers are graded: verdicts that judges gave stay as they are."""
     taping: Taping = LIVE

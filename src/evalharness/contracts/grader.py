@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from evalharness.contracts.containers import EndState
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.example import Example
@@ -34,6 +35,8 @@ class GradeContext:
     duration_s: float = 0.0
     before: Grade | None = None
     """The grader's earlier grade, if only its outstanding parts are wanted; verdicts of judges are kept."""
+    end_state: EndState | None = None
+    """What is left of the container in which the target answered; None where it had none, or is graded later."""
 
     def own(self) -> GradeContext:
         """A copy whose case and transcript may be changed freely."""
@@ -71,6 +74,8 @@ class Grader(ABC):
 
     Only a grader made of others sets this per instance.
     """
+    needs_end_state: bool = False
+    """Whether it looks at what is left of the trial's container, which nobody can do later."""
     people: int = 0
     """How many people must rate an answer before it has a grade.
 

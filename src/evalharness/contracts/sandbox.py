@@ -6,11 +6,12 @@ A sandbox inherits from `Sandbox` and adds `session`; everything else has a defa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.options import NoOptions, Options
 
 Ended = Literal["exited", "timeout", "flood", "memory", "processes", "disk"]
@@ -71,6 +72,21 @@ class ProcessResult:
     duration_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose session it is: what may outlive this process, such as a container, is named and labelled so.
+
+    Empty where a session belongs to no run of a store.
+    """
+
+    store_id: str = ""
+    run_id: str = ""
+    trial: str = ""
+
+
+NO_OWNER = Owner()
+
+
 class SandboxSession(ABC):
     """One workspace and all that runs in it: the setup, the target and the tools of one trial share a session."""
 
@@ -93,11 +109,18 @@ class Sandbox(ABC):
         """Raises SandboxUnavailable if no session can work. `session` calls this if needed."""
 
     @abstractmethod
-    def session(self, workspace: str) -> AbstractAsyncContextManager[SandboxSession]:
-        """A session in this folder. What it needs, such as a container, is started once per session.
+    def session(self, workspace: str, owner: Owner = NO_OWNER) -> AbstractAsyncContextManager[SandboxSession]:
+        """A session in this folder.
 
         When it ends, nothing that was started in it is left; the folder belongs to the caller.
         """
+
+    async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:  # noqa: B027 - most leave nothing
+        """Remove what machines that died left behind of this store's runs; `is_abandoned` is asked by a run's id."""
+
+    def notes(self) -> tuple[Finding, ...]:
+        """Findings for the report of the run."""
+        return ()
 
     async def close(self) -> None:  # noqa: B027 - as for open
         """Called at least once, even for a sandbox that was never opened."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from evalharness.contracts.containers import Containers, ContainersOnDemand
 from evalharness.contracts.exchange import Exchanges
 from evalharness.contracts.gateway import Gateway
 from evalharness.contracts.model import Embedder, Llm, Models
@@ -51,6 +52,9 @@ class Services:
     """Through which every call leaves."""
     gateway: Gateway | None = None
     """Where targets in any language can ask their models; None where nobody wants it."""
+    containers: ContainersOnDemand | None = None
+    given: tuple[str, ...] = ()
+    """The variables of `environment` that were set for this run."""
 
     def llm(self, name: str) -> Llm:
         if self.models is None:
@@ -61,6 +65,11 @@ class Services:
         if self.models is None:
             raise UsageError(f"{name} is needed, but models are not available here")
         return self.models.embedder(name)
+
+    def container_runtime(self) -> Containers:
+        if self.containers is None:
+            raise SandboxUnavailable("containers are needed, but not available here")
+        return self.containers()
 
     def isolated(self) -> Sandbox:
         if self.isolation is None:

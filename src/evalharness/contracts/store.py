@@ -73,6 +73,17 @@ class RunStore(Protocol):
         """
         ...
 
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """A random id that only this store has, wherever its file is moved."""
+        ...
+
+    @abstractmethod
+    def is_claimed(self, run_id: str) -> bool:
+        """Whether a process is running this run, which need not be in the store any more."""
+        ...
+
     @abstractmethod
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from evalharness.contracts.containers import EndState
 from evalharness.contracts.gateway import GatewaySession
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.sandbox import Owner, Sandbox, SandboxSession
 from evalharness.contracts.services import Services
 from evalharness.domain.case import Case
 from evalharness.domain.options import Options
@@ -64,6 +65,15 @@ class Task(Protocol):
         """Where this attempt can ask its models; None where there is no gateway."""
         ...
 
+    @property
+    def owner(self) -> Owner:
+        """What is started for this trial outside of a session is named and labelled so."""
+        ...
+
+    def leave(self, end_state: EndState) -> None:
+        """What is left of the trial, for its graders; it is closed when they are done."""
+        ...
+
     async def session(self, sandbox: Sandbox) -> SandboxSession:
         """The trial's session in this sandbox, with its workspace; opened on the first call, closed with the trial."""
         ...
@@ -84,6 +94,9 @@ class Target(ABC):
 
     may_use_gateway: ClassVar[bool] = False
     """Whether the gateway, if there is one, is for it: then its calls are recorded one by one, and metered."""
+
+    has_own_machine: ClassVar[bool] = False
+    """Whether it answers in a clean machine. It then runs the case's `setup` there itself, and in the case's image."""
 
     options: Any
     spec: TargetSpec
@@ -115,6 +128,18 @@ class Target(ABC):
     def unpinned(self) -> tuple[str, ...]:
         """What decides its answers, but is in no digest: another time it may be something else under the same name."""
         return tuple(f"model {name}" for name in self.models())
+
+    @classmethod
+    def wants_gateway(cls, spec: TargetSpec) -> bool:  # noqa: ARG003 - most can ask their models without
+        """Whether there is a gateway for it without being asked for: it could not reach a model otherwise."""
+        return False
+
+    def images(self) -> Mapping[str, str]:
+        """The digests of the container images it runs in, by name; known once it is open."""
+        return {}
+
+    def expect(self, case: Case) -> None:  # noqa: B027 - most need not know
+        """Called before `open` with each case that it will be asked."""
 
     async def open(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Import, look up or start what is needed; raises TargetUnavailable before any trial runs."""

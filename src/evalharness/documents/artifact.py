@@ -200,7 +200,7 @@ def read_metrics(events: Iterable[Event]) -> Metrics:
     for event in completed:
         if node := node_of(event):
             by_node[node].append(event)
-    workflow, total = _workflow(events), _summed(completed)
+    workflow, total = workflow_metrics(events), _summed(completed)
     if not completed and workflow.duration_ms is not None:
         total = NodeMetrics(duration_ms=workflow.duration_ms)
     nodes = {node: _summed(group) for node, group in by_node.items()} | _nodes_without_agent(events)
@@ -258,7 +258,7 @@ def _nodes_without_agent(events: Iterable[Event]) -> dict[str, NodeMetrics]:
     }
 
 
-def _workflow(events: Iterable[Event]) -> WorkflowMetrics:
+def workflow_metrics(events: Iterable[Event]) -> WorkflowMetrics:
     started = ended = None
     for event in events:
         at = event.get("timestamp")

@@ -25,6 +25,7 @@ from evalharness.documents.artifact import (
     node_of,
     read_metrics,
     said,
+    workflow_metrics,
 )
 from evalharness.domain.transcript import Answer, Transcript, Usage
 from evalharness.values.json_value import MISSING, Json, step_into
@@ -201,7 +202,7 @@ def reported_duration_s(answer: Answer) -> float | None:
     completed = [event for event in answer.events if event.get("type") == AGENT_COMPLETE]
     if any(said(event, "durationMs", "duration_ms") is not None for event in completed):
         return read_metrics(completed).total.duration_ms / 1000
-    workflow_ms = read_metrics(answer.events).workflow.duration_ms
+    workflow_ms = workflow_metrics(answer.events).duration_ms
     return None if workflow_ms is None else workflow_ms / 1000
 
 

@@ -80,6 +80,9 @@ class Config(Record):
     """Nothing is drawn here; the command line asks its own terminal."""
     only: tuple[str, ...] = ()
     base_image: str = ""
+    """With it, `agent_filename` is the file of an agent of docker-agent, which runs in containers."""
+    agent_image: str = ""
+    """The image with its program, or `none` if the base has it; empty for docker-agent's own."""
     keep_containers: bool = False
     env_vars: tuple[str, ...] = ()
     """`KEY` passes the variable on, `KEY=VALUE` sets it."""

@@ -79,6 +79,7 @@ def message_of(found: Any) -> str:
         text = f"must be {' or '.join(found['wanted'])}"
     else:
         text = _SHOULD.sub("must ", str(found["msg"]).removeprefix("Value error, "))
+        text = text.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
     if text.startswith("must be") and isinstance(got, str | int | float | bool | None):
         text += f", not {quoted(got) if isinstance(got, str) else json.dumps(got)}"
     return text

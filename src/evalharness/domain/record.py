@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from evalharness.domain.invalid_values import explain
 from evalharness.errors import InvalidValue
 
-_new = object.__new__
+_new, _set = object.__new__, object.__setattr__
 # Half the time of `object.__setattr__`, which a frozen record would need.
 _set_values, _set_names, _set_extra, _set_private = (
     vars(BaseModel)[name].__set__
@@ -53,6 +53,16 @@ class Record(PlainModel):
         _set_private(made, None)
         return made
 
+    def compact(self) -> Self:
+        """The same record in a third of the memory, for the many that live long: all of a type share their names."""
+        made = _new(type(self))
+        for name, value in vars(self).items():
+            _set(made, name, value)
+        _set_names(made, _shared(frozenset(self.__pydantic_fields_set__)))
+        _set_extra(made, None)
+        _set_private(made, None)
+        return made
+
     def copied(self) -> Self:
         """With values of its own, as far as they can be changed; people's functions are shared, too."""
         values = {
@@ -62,6 +72,12 @@ class Record(PlainModel):
         made = self.unchecked(values)
         _set_names(made, self.__pydantic_fields_set__.copy())
         return made
+
+
+@cache
+def _shared(names: frozenset[str]) -> set[str]:
+    """One set for all records of which the same was said. Copies copy it."""
+    return set(names)
 
 
 @cache

@@ -20,6 +20,7 @@ from evalharness.domain.record import Record
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.selftest import SelftestMark
 from evalharness.domain.sequential import SequentialResult
+from evalharness.domain.session_comparison import SessionComparison
 from evalharness.values.json_value import Json
 
 # FlakyCase: a case whose trials disagree though neither it, nor who judges it, nor the target changed.
@@ -239,6 +240,8 @@ class Report(Record):
     not_compared: MaybeFinding = None
     """Why there is no comparison, though the suite has a baseline."""
     sequential: SequentialResult | None = None
+    session_comparison: SessionComparison | None = None
+    """None unless the baseline is a file with results of recorded sessions."""
     reviews: RunReviews | None = None
     """What people were asked about this run, and how far they agree; None where nobody was asked."""
     selftest: SelftestMark | None = None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from random import Random
-from typing import Any, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pydantic import Field, ValidationError
 
@@ -22,7 +22,7 @@ from evalharness.domain.sequential import SequentialPlan
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Selection, Suite
 from evalharness.domain.trial import Trial
-from evalharness.errors import UsageError
+from evalharness.errors import UnknownName, UsageError
 from evalharness.values.json_value import Json
 from evalharness.values.variables import fill
 
@@ -62,6 +62,8 @@ class RunLock(Record):
     variables: dict[str, str | None] = Field(default_factory=dict)
     unpinned: tuple[str, ...] = ()
     """What decides results and has no digest: models of providers, servers, programs of the machine."""
+    images: dict[str, str] = Field(default_factory=dict)
+    """The digests of the container images of its targets, by name."""
 
     @property
     def keys(self) -> dict[str, str]:
@@ -87,6 +89,17 @@ class Origin(Record):
     """Empty where it is the suite's own, or none."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Those that were given with it, without secrets."""
+
+
+class ContainerOptions(Record):
+    """How containers are run, by whatever part of a run needs them."""
+
+    runtime: Literal["", "docker", "podman"] = ""
+    """Empty for the first one that answers."""
+    keep: bool = False
+    """Whether they are left for the user to look at."""
+    pull: Literal["missing", "always", "never"] = "missing"
+    """When images are fetched."""
 
 
 class RunOptions(Record):
@@ -117,6 +130,7 @@ class RunOptions(Record):
     """Whether streams are replayed as slowly as they were recorded."""
     recording_secret: str = Field(default="", repr=False)
     """What the words are made from that judges must echo; hex, the same in the recording and in its replays."""
+    containers: ContainerOptions = ContainerOptions()
     origin: Origin = Origin()
 
     @property
@@ -356,6 +370,10 @@ def name_taken(name: str) -> UsageError:
     return UsageError(f"there is a run named {name} already", hint="choose another name")
 
 
+_FLAGS_AS_OPTIONS = {"repeat": "trials", "epochs": "trials", "concurrency": "max_concurrency", "timeout": "timeout_s"}
+"""Flags of the command line that have another name in Python."""
+
+
 def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
     """The options that a request for a run and one for a regrade share, checked, as their fields are called.
 
@@ -363,7 +381,9 @@ def request_fields(asked: GradingOptions, known: type) -> dict[str, Any]:
     """
     given: dict[str, Any] = {**asked}
     if unknown := given.keys() - known.__annotations__.keys():
-        raise TypeError(f"'{min(unknown)}' is not one of the options: {', '.join(known.__annotations__)}")
+        name = min(unknown)
+        refused = UnknownName("option", name, known.__annotations__, _FLAGS_AS_OPTIONS.get(name, ""))
+        raise TypeError(f"{refused} (options: {', '.join(known.__annotations__)})")
     kept = (RunOptions.model_fields.keys() - {"env", "sequential"}) & given.keys()
     try:
         options = RunOptions.model_validate({name: given[name] for name in kept})

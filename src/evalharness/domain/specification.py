@@ -18,6 +18,7 @@ from evalharness.errors import closest
 from evalharness.values.json_value import Json
 
 MODEL_TARGETS = ("chat", "agent")
+MACHINE_TARGETS = ("container", "docker-agent")
 BUILT_IN = ("oracle", "null", "echo")
 _FIELD_OF_INPUT = re.compile(r"\{input\.[\w.-]+\}")
 Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)]
@@ -177,7 +178,7 @@ def _target_text(text: str) -> dict[str, Json]:
         return {"kind": "http", "options": text}
     kind, colon, rest = text.partition(":")
     is_function = kind == "agent" and rest.replace(".", "").isidentifier()  # `agent:answer`: many call their module so
-    if kind in MODEL_TARGETS and not is_function and rest:
+    if kind in (*MODEL_TARGETS, *MACHINE_TARGETS) and not is_function and rest:
         return {"kind": kind, "options": rest}
     if colon:
         return {"kind": "function", "options": text}

@@ -10,13 +10,10 @@ from typing import Any
 from evalharness.domain.problem import Problem, field_text
 from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, UnknownName, closest
-from evalharness.formats.eval_harness.phases import looks_like_phase
 from evalharness.formats.native.folder import GRADERS, is_config
 from evalharness.formats.native.suite_fields import SUITE_KEYS
 from evalharness.formats.native.written_evals import CASE_KEYS
 from evalharness.formats.problems import Findings
-from evalharness.formats.tables.columns import columns_of
-from evalharness.formats.tables.rows import looks_like_table
 from evalharness.syntax.source import Source, import_hint
 
 
@@ -96,7 +93,8 @@ def recognise(data: Any) -> Format | None:
 def recognise_named(data: Any) -> Format | None:
     """The format of a file that the user names, which may be a table, too."""
     found = recognise(data)
-    return TABLE if found in (None, NATIVE) and TABLE.looks(data) else found
+    may_be_rows = isinstance(data, list) and found in (None, NATIVE)
+    return TABLE if may_be_rows and TABLE.looks(data) else found
 
 
 def named_format(name: str) -> Format:
@@ -124,6 +122,10 @@ SHORTEST_GUESSED = 5
 
 def not_a_suite(source: Source) -> Problem:
     """Why a file that the user takes for a suite is none."""
+    from evalharness.formats.eval_harness.phases import looks_like_phase  # here: most files are suites
+    from evalharness.formats.tables.columns import columns_of
+    from evalharness.formats.tables.rows import looks_like_table
+
     if is_config(source.path):
         held = "named graders" if source.path.match(GRADERS) else "thresholds for evals"
         return _problem(source, f"contains {held}, not a suite; it is checked together with the evals that use it")

@@ -89,6 +89,7 @@ class Composite(Grader):
         types = {part.type for part in self.parts}
         self.type = "human" if "human" in types else "model" if "model" in types else "code"
         self.needs_sandbox = any(part.needs_sandbox for part in self.parts)
+        self.needs_end_state = any(part.needs_end_state for part in self.parts)
         self.is_off = all(part.is_off for part in self.parts)
 
     def judges(self) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ def _grade_of_mapping(returned: Mapping[Any, Any], threshold: float) -> Grade:
 
 
 def _grade(passed: bool, score: float | None = None, reason: str = "", evidence: Any = None) -> Grade:
-    reason = reason or ("" if passed else "the grader said no")
+    reason = reason or ("" if passed else "the grader gave no reason")
     return Grade.of(passed, score=score, reason=reason, evidence=kept_evidence(evidence))
 
 

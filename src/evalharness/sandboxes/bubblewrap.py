@@ -20,7 +20,16 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from evalharness.contracts.sandbox import Ended, Limits, ProcessRequest, ProcessResult, Sandbox, SandboxSession
+from evalharness.contracts.sandbox import (
+    NO_OWNER,
+    Ended,
+    Limits,
+    Owner,
+    ProcessRequest,
+    ProcessResult,
+    Sandbox,
+    SandboxSession,
+)
 from evalharness.domain.options import Options
 from evalharness.errors import Hint, SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import bubblewrap_command, nobody
@@ -89,7 +98,7 @@ class Bubblewrap(Sandbox, SandboxSession):
             self._is_open = True
 
     @asynccontextmanager
-    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:  # noqa: ARG002 - each request names it
+    async def session(self, workspace: str, owner: Owner = NO_OWNER) -> AsyncIterator[SandboxSession]:  # noqa: ARG002
         await self.open()
         yield self
 

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from evalharness.contracts.sandbox import Ended, ProcessRequest, ProcessResult, Sandbox, SandboxSession
+from evalharness.contracts.sandbox import NO_OWNER, Ended, Owner, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes import process_tree
 from evalharness.sandboxes.process_guard import ProcessGuard
@@ -40,7 +40,7 @@ class NoSandbox(Sandbox, SandboxSession):
         self._has_started_any = False
 
     @asynccontextmanager
-    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:  # noqa: ARG002 - each request names it
+    async def session(self, workspace: str, owner: Owner = NO_OWNER) -> AsyncIterator[SandboxSession]:  # noqa: ARG002
         yield self
 
     async def run(

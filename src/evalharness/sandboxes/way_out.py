@@ -1,7 +1,7 @@
 """The way out: one port of this machine that a sandbox without a network reaches, at the same port of its own loopback.
 
 A helper enters the sandbox's network, listens there, and hands the socket over. What connects to it is connected to the
-port outside; nothing else leaves.
+port outside; nothing else leaves. Where no network can be entered in time, a socket in a folder is the way.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import os
 import socket
 import sys
+from pathlib import Path
 
 from evalharness.contracts.sandbox import ProcessRequest
 from evalharness.errors import SandboxUnavailable
@@ -42,6 +43,11 @@ class WayOut:
                 raise SandboxUnavailable(f"the sandbox cannot be connected to the gateway: {said}")
             _, descriptors, _, _ = socket.recv_fds(ours, 16, 1)
         self._server = await asyncio.start_server(self._serve, sock=socket.socket(fileno=descriptors[0]))
+
+    async def listen(self, place: Path) -> None:
+        """At a socket in a folder that the sandbox sees."""
+        self._server = await asyncio.start_unix_server(self._serve, place)
+        place.chmod(0o666)
 
     async def close(self) -> None:
         if self._server is not None:

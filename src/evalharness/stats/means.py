@@ -14,6 +14,8 @@ def weighted_mean(weighted: Iterable[tuple[float, float]]) -> float:
     pairs = list(weighted)
     if len(pairs) == 1:
         return pairs[0][0]
+    if all(weight == 1.0 for _, weight in pairs):
+        return math.fsum(value for value, _ in pairs) / len(pairs)
     _, exponent = math.frexp(max(weight for _, weight in pairs))
     scaled = [(value, math.ldexp(weight, -exponent)) for value, weight in pairs]
     return math.fsum(value * weight for value, weight in scaled) / math.fsum(weight for _, weight in scaled)

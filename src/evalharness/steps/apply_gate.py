@@ -18,8 +18,6 @@ from evalharness.domain.gate import NO_BASELINE, Gate, GateOverrides, GateResult
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
 from evalharness.domain.suite import Suite
-from evalharness.engine.comparing.comparison import compare
-from evalharness.engine.gating.gate_checks import check_trials, judge_gate
 from evalharness.engine.gating.run_verdict import judge_by_gate, may_be_gated, run_verdict
 from evalharness.engine.measuring.trial_counts import Measured
 from evalharness.errors import Hint, UsageError
@@ -27,7 +25,6 @@ from evalharness.reports.words.say import say
 from evalharness.steps.find_comparable_runs import earlier_counts
 from evalharness.steps.find_reports import FoundReport, find_report, newest_baseline
 from evalharness.steps.find_runs import counted_back
-from evalharness.steps.recall_answers import with_flips
 
 
 def apply_gate(run: Run, report: Report, measured: Measured, store: Store, day: date) -> Report:
@@ -45,12 +42,20 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
     """By the suite's gate alone, whatever the report said before; `run` is the report's own, where it is stored."""
     gate = suite.gate
     assert gate is not None, "asked for where there is one"
+    from evalharness.engine.gating.gate_checks import judge_gate  # slow to load: few runs have a gate
+
     comparison: Comparison | None = None
     not_compared: Finding | None = None
+    sessions = None
     if gate.compares:
+        from evalharness.steps.compare_sessions import compare_with_sessions  # slow to load: few runs are compared
+
+        sessions = compare_with_sessions(gate, suite, store, run)
         try:
-            comparison = compare_as_gated(gate, report, store, day, run)
-            if report.sequential is None:
+            comparison = compare_as_gated(gate, report, store, day, run, suite)
+            if report.sequential is None and sessions is None:
+                from evalharness.steps.recall_answers import with_flips  # slow to load: few runs are compared
+
                 comparison = with_flips(comparison, gate, store)
         except UsageError as error:  # the run is over: its report says what it cannot be compared with
             hint = error.hint or Hint("hint.other_baseline", run=report.metadata.run_name)
@@ -61,12 +66,13 @@ def gated(report: Report, suite: Suite, measured: Measured, store: Store, day: d
         suite,
         trials,
         measured,
-        comparison=comparison,
+        comparison=sessions or comparison,
         today=day,
         not_compared=not_compared,
         sequential=report.sequential,
     )
-    return decided(report.model_copy(update={"comparison": comparison, "not_compared": not_compared}), found)
+    compared = {"comparison": comparison, "not_compared": not_compared, "session_comparison": sessions}
+    return decided(report.model_copy(update=compared), found)
 
 
 def without_gate(report: Report) -> Report:
@@ -74,7 +80,9 @@ def without_gate(report: Report) -> Report:
     if report.gate is not None:
         verdict, exit_code, why = run_verdict(report.summary, 1.0, "")
         report = report.model_copy(update={"verdict": verdict, "exit_code": exit_code, "why": why})
-    return report.model_copy(update={"gate": None, "comparison": None, "not_compared": None})
+    return report.model_copy(
+        update={"gate": None, "comparison": None, "not_compared": None, "session_comparison": None}
+    )
 
 
 def decided(report: Report, gate: GateResult) -> Report:
@@ -82,9 +90,17 @@ def decided(report: Report, gate: GateResult) -> Report:
     return report.model_copy(update={"gate": gate, "verdict": verdict, "exit_code": exit_code, "why": why})
 
 
-def find_baseline(gate: Gate, store: Store, suite_name: str) -> FoundReport:
-    """Raises UsageError where there is none, or only a run that tells nothing."""
+def find_baseline(gate: Gate, store: Store, suite_name: str, suite: Suite | None = None) -> FoundReport:
+    """Raises UsageError where there is none, or only a run that tells nothing. `suite` is needed for results that do
+    not name their sessions' files."""
     named = gate.regression.baseline if gate.regression else ""
+    if suite is not None:
+        from evalharness.steps.compare_sessions import session_results  # slow to load: few runs are compared
+
+        if (results := session_results(gate, suite)) is not None:
+            from evalharness.formats.results.written_reports import report_of_results
+
+            return FoundReport(report_of_results(Path(named), results), named)
     if not named:
         newest = newest_baseline(suite_name, store)
         if newest is None:
@@ -109,9 +125,11 @@ def whole(found: FoundReport) -> FoundReport:
     return found
 
 
-def compare_as_gated(gate: Gate, report: Report, store: Store, today: date, run: Run | None = None) -> Comparison:
+def compare_as_gated(
+    gate: Gate, report: Report, store: Store, today: date, run: Run | None = None, suite: Suite | None = None
+) -> Comparison:
     """As the gate asks; raises UsageError where the two cannot be compared."""
-    found = find_baseline(gate, store, report.metadata.suite_name)
+    found = find_baseline(gate, store, report.metadata.suite_name, suite)
     history = None
     if run is not None and gate.strict_flips is True:
         history = earlier_counts(store, run, besides={each.metadata.run_id for each in found.reports})
@@ -138,6 +156,8 @@ def compare_with(
     found: FoundReport, report: Report, gate: Gate, today: date, history: Mapping[str, tuple[int, int]] | None = None
 ) -> Comparison:
     """By the gate's rule, without the cases that are quarantined on this day."""
+    from evalharness.engine.comparing.comparison import compare  # slow to load: few runs are compared
+
     rule, ignored = gate.regression or RegressionRule(), gate.quarantined_on(today)
     comparison = compare(found.reports, report, rule, old_source=found.source, ignored=ignored, history=history)
     return comparison.model_copy(update={"notes": (*comparison.notes, *same_run(comparison))})
@@ -178,9 +198,11 @@ def check_gate(suite: Suite, store: Store, thresholds_from: str = "") -> None:
     """Raises UsageError where the gate could not be judged, whatever the run brings: nothing is run in vain."""
     if suite.gate is None:
         return
+    from evalharness.engine.gating.gate_checks import check_trials  # slow to load: few runs have a gate
+
     check_trials(suite.gate, suite, thresholds_from)
     if suite.gate.compares:
-        find_baseline(suite.gate, store, suite.name)
+        find_baseline(suite.gate, store, suite.name, suite)
 
 
 def _overridden(gate: Gate, overrides: GateOverrides, presets: Presets) -> Gate:

@@ -20,7 +20,6 @@ from evalharness.domain.run import Run
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.trial import Trial
 from evalharness.engine.reviewing.review_decision import decision, reviewed_grade
-from evalharness.engine.reviewing.review_figures import review_figures
 from evalharness.engine.reviewing.review_items import (
     Candidate,
     Outstanding,
@@ -238,7 +237,11 @@ def _close_or_reopen(store: Store, run: Run, needed: Mapping[tuple[str, int], bo
 def run_reviews(store: Store, run: Run) -> RunReviews | None:
     """What people were asked about a run, and what they said; None where nobody was asked."""
     reviewed = store.reviews.items(run.id)
-    return review_figures(reviewed, _stale(store, run, reviewed)) if reviewed else None
+    if not reviewed:
+        return None
+    from evalharness.engine.reviewing.review_figures import review_figures  # slow to load: few runs ask people
+
+    return review_figures(reviewed, _stale(store, run, reviewed))
 
 
 def _stale(store: Store, run: Run, reviewed: Iterable[ReviewedItem]) -> int:

@@ -12,8 +12,6 @@ from evalharness import registry
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import Suite
 from evalharness.errors import UsageError
-from evalharness.targets.command_words import with_own_interpreter
-from evalharness.targets.missing_programs import missing_program
 
 STARTING = ("command", "http")
 """Kinds of targets that start a program; a server is started in the suite's folder, everything else in a workspace."""
@@ -30,6 +28,9 @@ def check_command(spec: TargetSpec, suite: Suite, root: Path, environment: Mappi
     """Raises UsageError for a program that does not exist, or a script that no trial of the suite can find."""
     if spec.kind not in STARTING:
         return
+    from evalharness.targets.command_words import with_own_interpreter  # slow to load: few targets are commands
+    from evalharness.targets.missing_programs import missing_program
+
     try:
         options: Any = registry.parse_options("target", spec)
     except (UsageError, ValidationError):  # reported elsewhere, or waiting for the value of a variable

@@ -52,7 +52,7 @@ def document_problems(written: Mapping[str, Any], targets: Collection[str]) -> l
     found += [_problem(place, NO_FILE) for place in _paths_of_files(written)]
     target = written.get("target")
     if "target" in written and (not isinstance(target, str) or target not in targets):
-        known = ", ".join(sorted(targets)) or "none is registered; its owner registers them when it is started"
+        known = ", ".join(sorted(targets)) or "none is registered; they are registered when the server is started"
         found.append(_problem("target", f"must be a target that this server registered: {known}"))
     return _each_field_once(found)
 

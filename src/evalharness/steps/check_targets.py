@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,12 +25,12 @@ from evalharness.syntax.source import read_source
 
 def with_checked_targets(file: LoadedFile, settings: Settings) -> LoadedFile:
     """The file, with a problem for each target whose file, function, program or provider does not exist."""
-    if file.suite is None or not file.path.is_file():
+    if not file.path.is_file():
         return file
     problems: list[Problem] = []
-    for place, spec in _targets(file.suite):
+    for place, spec in _written_target(file) if file.suite is None else _targets(file.suite):
         problems += _checked(file, place, partial(_check_target, spec, file, settings))
-    for judge in _judges(file.suite):
+    for judge in _judges(file.suite) if file.suite is not None else ():
         problems += _checked(file, (), partial(_check_script, judge, file))
     return replace(file, problems=(*file.problems, *dict.fromkeys(problems))) if problems else file
 
@@ -60,6 +60,18 @@ def _targets(suite: Suite) -> Iterator[tuple[FieldPath, TargetSpec]]:
     for number, case in enumerate(suite.cases):
         if case.target is not None:
             yield ("test_cases", number), suite.named_target(case.target)
+
+
+def _written_target(file: LoadedFile) -> Iterator[tuple[FieldPath, TargetSpec]]:
+    """The target of a suite that other problems keep from being read, so that all are reported at once."""
+    if file.format not in ("native", "eval-harness"):
+        return
+    with suppress(InvalidFile, ValidationError):  # which have been reported
+        data = read_source(file.path).data
+        written = data.get("target") if isinstance(data, Mapping) else None
+        names = data.get("targets") if isinstance(data, Mapping) else None
+        if isinstance(written, str) and not (isinstance(names, Mapping) and written in names):
+            yield ("target",), TargetSpec.model_validate(written)
 
 
 def _judges(suite: Suite) -> Iterator[str]:

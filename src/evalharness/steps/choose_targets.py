@@ -144,6 +144,8 @@ def asked_target(written: WrittenTarget, secrets: Collection[str] = ()) -> Targe
         is_short_form = TargetSpec.model_validate(written).kind != written  # `cmd:agent config.yaml` is no file
         if Path(written).suffix in (".yaml", ".yml", ".json") and not is_short_form:
             return load_target(Path(written), secrets).model_copy(update={"source_file": written})
+    if not isinstance(written, str | Mapping | TargetSpec) and not callable(written):
+        raise UsageError(f"{written!r} is not a target: give a function, its name (agent.py:answer) or a mapping")
     try:
         spec = TargetSpec.model_validate(written)
     except ValidationError as error:

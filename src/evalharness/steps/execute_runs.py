@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -35,7 +35,7 @@ from evalharness.engine.running.driver import RunDriver, Stopped, StoppingRule, 
 from evalharness.engine.running.local_executor import LocalExecutor
 from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
-from evalharness.errors import UsageError
+from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.steps.check_commands import check_commands
 from evalharness.steps.find_recordings import find_recording, taping_of, with_recordings, with_secret
 from evalharness.steps.make_report import finish_run, with_items
@@ -63,9 +63,30 @@ async def opened(
             for item in prepared
         ]
         sessions = [await open_parts.enter_async_context(each) for each in opening]
+        for item in prepared:
+            item.run = with_images(item.run, item.parts.images())
+            await item.parts.reap(context.store.identity, _is_abandoned(context.store))
         undo.pop_all()
     async with open_parts:
         yield sessions
+
+
+def with_images(run: Run, found: Mapping[str, str]) -> Run:
+    """The images that a name stands for are known once it is open. A run that goes on needs those it began with."""
+    if not found:
+        return run
+    before = run.lock.images
+    for name, now in found.items():
+        if before.get(name, now) != now:
+            raise CannotResume(
+                f"run {run.name} cannot be resumed: the image {name} is {now:.12} now and was {before[name]:.12}",
+                hint=Hint("hint.run_changed", suite=run.options.origin.suite),
+            )
+    return run.model_copy(update={"lock": run.lock.model_copy(update={"images": {**before, **found}})})
+
+
+def _is_abandoned(store: Store) -> Callable[[str], bool]:
+    return lambda run_id: not store.is_claimed(run_id)
 
 
 async def _close_quietly(open_parts: AsyncExitStack) -> None:
@@ -290,7 +311,8 @@ def prepare_run(
     suite = _seeded(suite, recording, options)
     environment = context.settings.environment
     taping = taping_of(suite, variant.name, options, context)
-    spec = RunSpec(suite, variant.target, file.root, options, variables.values, environment, taping=taping)
+    about = (suite, variant.target, file.root, options, variables.values, environment)
+    spec = RunSpec(*about, store_id=context.store.identity, taping=taping)
     check_commands(suite, variant.target, file.root, spec.environment)
     parts, lock = _locked(spec, variables, budget, context, file.label)
     run = Run(
@@ -320,7 +342,8 @@ def prepare_again(run: Run, variables: Variables, budget: RunBudget, context: Co
     environment = context.settings.environment
     recording = find_recording(run.suite, run.variant, run.options, context.store)
     taping = taping_of(run.suite, run.variant, run.options, context)
-    spec = RunSpec(run.suite, run.target, Path(run.root), run.options, variables.values, environment, taping=taping)
+    about = (run.suite, run.target, Path(run.root), run.options, variables.values, environment)
+    spec = RunSpec(*about, store_id=context.store.identity, taping=taping)
     parts, lock = _locked(spec, variables, budget, context, f"run {run.name}")
     return PreparedRun(run.model_copy(update={"lock": lock}), spec, parts, budget, recording=recording)
 

@@ -14,7 +14,7 @@ from evalharness.domain.suite import PYTHON, LoadedFile, Suite
 from evalharness.errors import InvalidFile, UnknownName, UsageError, closest
 from evalharness.formats.suite_files import is_ready_made, load_file, load_paths, load_text, ready_made_suites
 from evalharness.steps.collect_variables import redactor_for
-from evalharness.syntax.source import ENDINGS
+from evalharness.syntax.source import ENDINGS, PYTHON_ENDING, target_hint
 
 SHOWN = 5
 
@@ -61,6 +61,9 @@ def _meant_by(store: SuiteStore, name: str, format_name: str | None) -> list[Loa
         return [replace(file, problems=(*file.problems, *warnings))]
     if name in ready:
         return load_paths([ready[name]])
+    if f"{PYTHON_ENDING}:" in name:
+        wrong = Problem(name, 0, "", "is a function, not a suite", hint=target_hint(name))
+        return [LoadedFile(path, None, (wrong,))]
     known = [line.name for line in store.registered_suites()]
     meant = closest(name, [*known, *ready, *_files_beside(path)]) or ""
     message = "no such file or folder, and no suite of this name is registered or ready-made"

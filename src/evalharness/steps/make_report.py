@@ -103,7 +103,11 @@ def _as_judged(run: Run, report: Report, measured: Measured, store: Store, day: 
 
 
 def _compared(kept: Report) -> dict[str, Any]:
-    return {"comparison": kept.comparison, "not_compared": kept.not_compared}
+    return {
+        "comparison": kept.comparison,
+        "not_compared": kept.not_compared,
+        "session_comparison": kept.session_comparison,
+    }
 
 
 def _storable(report: Report) -> Report:

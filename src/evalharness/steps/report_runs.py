@@ -15,7 +15,6 @@ from evalharness.domain.reported_run import ReportedComparison, ReportedRun
 from evalharness.domain.run import Run
 from evalharness.engine.planning.planned_cases import asked_case
 from evalharness.errors import UnknownName
-from evalharness.steps.find_divergences import find_divergences
 from evalharness.steps.find_reports import report_of
 
 
@@ -66,7 +65,11 @@ def _divergences(run: Run, report: Report, store: Store) -> dict[str, Finding]:
     compared = report.comparison
     before = [_stored(each, store) for each in compared.before] if compared else []
     ids = [each.run.id for each in before if each and each.run and each.run.id != run.id]
-    return find_divergences(ids, run.id, compared.cases, store) if compared and ids else {}
+    if compared is None or not ids:
+        return {}
+    from evalharness.steps.find_divergences import find_divergences  # slow to load: few runs are compared
+
+    return find_divergences(ids, run.id, compared.cases, store)
 
 
 def _asked(run: Run) -> Iterator[Case]:

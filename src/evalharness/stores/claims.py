@@ -11,13 +11,31 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from evalharness.errors import RunBusy, StoreError
 
 _WAIT = "wait for it, or stop it first"
+
+
+class FileClaims:
+    """The claims of a store in a file."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+
+    def has(self, run_id: str) -> bool:
+        try:
+            with self.claimed(run_id, run_id):
+                return False
+        except RunBusy:
+            return True
+
+    def claimed(self, run_id: str, run_name: str) -> AbstractContextManager[None]:
+        store = self._store.resolve()
+        return claimed(store.with_name(f"{store.name}-{run_id}.lock"), run_name)
 
 
 @contextmanager
@@ -37,6 +55,10 @@ class LocalClaims:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._claimed: set[str] = set()
+
+    def has(self, run_id: str) -> bool:
+        with self._lock:
+            return run_id in self._claimed
 
     @contextmanager
     def claimed(self, run_id: str, run_name: str) -> Iterator[None]:

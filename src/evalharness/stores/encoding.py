@@ -120,24 +120,35 @@ def run_body(run: Run, redactor: Redactor) -> tuple[Run, bytes]:
     """All of a run but what has columns of its own, and its trials: as it is stored, and the value of `body`."""
     elsewhere = {"id": "", "name": "", "matrix_id": "", "created_at": "", "finished_at": None}
     kept = run.model_copy(update={**elsewhere, "report": None, "trials": ()})
-    clean, text = fit(RUN, kept, Cleaner(redactor))
+    doubtful = _without_cases(kept) if all(map(_are_readable, _hundreds(kept.suite.cases))) else None
+    clean, text = fit(RUN, kept, Cleaner(redactor), doubtful)
     return clean, pack(text)
+
+
+def _without_cases(run: Run) -> Run:
+    suite, lock = run.suite.model_copy(update={"cases": ()}), run.lock.model_copy(update={"cases": {}})
+    return run.model_copy(update={"suite": suite, "lock": lock})
+
+
+def _hundreds(cases: tuple[Case, ...]) -> Iterator[tuple[Case, ...]]:
+    return (cases[start : start + CASES_PER_PART] for start in range(0, len(cases), CASES_PER_PART))
+
+
+def _are_readable(cases: tuple[Case, ...]) -> bool:
+    """By the hundred, since all of them at once would for a moment take as much memory again."""
+    try:
+        CASES.validate_json(written(CASES, cases))
+    except ValueError:
+        return False
+    return True
 
 
 def run_parts(clean: Run) -> Iterator[tuple[int, bytes]]:
     """The run without its cases, at -1, and its cases by the hundred, each at the position of its first."""
-    suite = clean.suite
-    frame = clean.model_copy(
-        update={
-            "suite": suite.model_copy(update={"cases": ()}),
-            "lock": clean.lock.model_copy(update={"cases": {}}),
-            "report": None,
-            "trials": (),
-        }
-    )
+    frame = _without_cases(clean).model_copy(update={"report": None, "trials": ()})
     yield FRAME, pack(written(RUN, frame))
-    for start in range(0, len(suite.cases), CASES_PER_PART):
-        yield start, pack(written(CASES, suite.cases[start : start + CASES_PER_PART]), _CASES_LEVEL)
+    for number, cases in enumerate(_hundreds(clean.suite.cases)):
+        yield number * CASES_PER_PART, pack(written(CASES, cases), _CASES_LEVEL)
 
 
 def asked_rows(run_seq: int, clean: Run) -> list[tuple[Any, ...]]:

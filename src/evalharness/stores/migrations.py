@@ -239,6 +239,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run_seq, digest)
         )""",
     ),
+    ("CREATE TABLE store_identity (id TEXT NOT NULL)",),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 
@@ -258,4 +259,5 @@ started for runs, which need not be there yet.
 again. There is one assignment for each item and reviewer; `reviews` are only ever added.
 `exchanges` has the calls of recorded trials, written together with them; long parts of requests (messages, tools) are
 in `exchange_parts` once per run, by digest. `trials.replayed` says what the replay of a trial found.
+`store_identity` has one row, made with the first run.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from copy import copy
@@ -35,7 +36,7 @@ from evalharness.redaction import Redactor
 from evalharness.settings import Settings, now, timestamp
 from evalharness.stores import statements
 from evalharness.stores.case_statements import REMOVE_PAGES
-from evalharness.stores.claims import LocalClaims, claimed
+from evalharness.stores.claims import FileClaims, LocalClaims
 from evalharness.stores.cleaning import clean_text
 from evalharness.stores.decoding import Decoder, past_run_from, variant_from
 from evalharness.stores.dialect import AFTER_ALL_ROWS, BEFORE_ALL_ROWS
@@ -87,7 +88,8 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
         self._database = Database(place, timeout_s, lazily=lazily)
         self._decoder = Decoder(place)
         self._exchanges = StoredExchanges(self._database, place)
-        self._local_claims = LocalClaims()
+        self._claims = LocalClaims() if place == MEMORY else FileClaims(Path(place))
+        self._new_identity = secrets.token_hex(16)  # for a store that has none yet
         self._trials = GroupWriter(self._commit_trials)
         self._spending = Spending(self._database)
         self._verdicts = Verdicts(self._database, self._now)
@@ -105,6 +107,11 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
         view = copy(self)
         view._redactor = redactor
         return view
+
+    @property
+    def identity(self) -> str:
+        stored = self._database.read(statements.READ_IDENTITY)
+        return str(stored[0][0]) if stored else self._new_identity
 
     @property
     def judge_cache(self) -> StoredJudgeCache:
@@ -171,11 +178,13 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
     def _remove_incomplete_regrades(self) -> None:
         """Those of processes that are gone. What others are regrading is claimed, or complete by now."""
         for run_id, name in self._database.read(statements.INCOMPLETE_REGRADES):
-            with suppress(RunBusy, UsageError), self._claim(run_id, name), self._database.transaction() as connection:
+            claim = self._claims.claimed(run_id, name)
+            with suppress(RunBusy, UsageError), claim, self._database.transaction() as connection:
                 if (run_id, name) in connection.execute(statements.INCOMPLETE_REGRADES).fetchall():
                     self._remove(connection, run_id, name)
 
     def _add_runs(self, connection: Connection, runs: Iterable[Run]) -> list[Run]:
+        connection.execute(statements.SET_IDENTITY, (self._new_identity,))
         added: list[Run] = []
         for run in runs:
             run_id, name = self._free_names(connection, run.id, run.name)
@@ -204,13 +213,10 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
         raise StoreError("no free run name was found", hint=Hint("hint.prune_store"))
 
     def claim(self, run: Run) -> AbstractContextManager[None]:
-        return self._claim(run.id, run.name)
+        return self._claims.claimed(run.id, run.name)
 
-    def _claim(self, run_id: str, name: str) -> AbstractContextManager[None]:
-        if self._place == MEMORY:
-            return self._local_claims.claimed(run_id, name)
-        store = Path(self._place).resolve()
-        return claimed(store.with_name(f"{store.name}-{run_id}.lock"), name)
+    def is_claimed(self, run_id: str) -> bool:
+        return self._claims.has(run_id)
 
     def finish(
         self, run_id: str, report: Report, *, stopped: str, elapsed_s: float, judged: Iterable[tuple[Case, bool]] = ()

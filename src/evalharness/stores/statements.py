@@ -16,6 +16,11 @@ MAKE_VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT 
 ADD_VERSION = insert("schema_version", "version")
 LAST_VERSION = "SELECT MAX(version) FROM schema_version"
 
+# The store itself
+
+READ_IDENTITY = "SELECT id FROM store_identity"
+SET_IDENTITY = "INSERT INTO store_identity SELECT ? WHERE NOT EXISTS (SELECT 1 FROM store_identity)"
+
 # Runs
 
 RUN_COLUMNS = "id, name, matrix_id, created_at, finished_at, planned, body, report"

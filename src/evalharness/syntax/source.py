@@ -17,7 +17,13 @@ from evalharness.errors import Hint, InvalidFile
 from evalharness.syntax import limits
 from evalharness.syntax.json_source import parse_json, parse_jsonl
 from evalharness.syntax.limits import Lines, line_at
-from evalharness.syntax.yaml_source import parse_yaml
+
+
+def parse_yaml(text: str, name: str) -> tuple[Any, Callable[[], Lines]]:
+    from evalharness.syntax import yaml_source  # slow to load: JSON does not need it
+
+    return yaml_source.parse_yaml(text, name)
+
 
 _PARSERS: dict[str, Callable[[str, str], tuple[Any, Callable[[], Lines]]]] = {
     ".yaml": parse_yaml,
@@ -27,6 +33,7 @@ _PARSERS: dict[str, Callable[[str, str], tuple[Any, Callable[[], Lines]]]] = {
     ".ndjson": parse_jsonl,
 }
 ENDINGS = tuple(_PARSERS)
+PYTHON_ENDING = ".py"
 DELIMITED = (".csv", ".tsv")
 """Tables, which are no suites: `tables.py` reads them."""
 
@@ -75,6 +82,10 @@ def parse_text(text: str, ending: str, path: Path) -> Source:
     parse = _PARSERS.get(ending.lower())
     if parse is None and ending.lower() in DELIMITED:
         raise InvalidFile([Problem(str(path), 0, "", "is a table, not a suite", hint=import_hint(path))])
+    if ending == PYTHON_ENDING:
+        raise InvalidFile(
+            [Problem(str(path), 0, "", "is Python code, not a suite", hint=target_hint(f"{path}:FUNCTION"))]
+        )
     if parse is None:
         message = f"unknown file ending {problem.quoted(ending)}"
         raise InvalidFile([Problem(str(path), 0, "", message, allowed=", ".join(_PARSERS))])
@@ -95,6 +106,10 @@ def parse_text(text: str, ending: str, path: Path) -> Source:
 
 def import_hint(path: Path) -> Hint:
     return Hint("hint.import_table", file=str(path))
+
+
+def target_hint(target: str) -> Hint:
+    return Hint("hint.python_target", target=target)
 
 
 def _whole_file(path: Path, message: str) -> Problem:

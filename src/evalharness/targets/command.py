@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from evalharness import registry
+from evalharness.contracts.gateway import GatewaySession
 from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.contracts.target import Target, Task
 from evalharness.domain.case import as_text
@@ -128,7 +129,7 @@ class CommandTarget(Target):
             keep_bytes=self.options.kept_bytes,
             readable=self._readable(),
             network=self.options.network,
-            reaches=None if task.gateway is None else urlsplit(task.gateway.url).port,
+            reaches=port_of(task.gateway),
             limits=self.options.limits.as_limits(),
         )
         sandbox = self.services.isolated() if self.options.sandbox else self.services.sandbox
@@ -145,10 +146,10 @@ class CommandTarget(Target):
             truncated=result.truncated,
             lost_bytes=result.lost_bytes,
         )
-        problem = _why_failed(result, evidence, task)
+        problem = why_failed(result, evidence, task)
         if self.options.events:
-            cut = _why_cut(result.stdout_total, self.options.kept_bytes)
-            return _read_events(stdout, self.options.events, evidence, problem or cut)
+            cut = why_cut(result.stdout_total, self.options.kept_bytes)
+            return transcript_of_events(stdout, self.options.events, evidence, problem or cut)
         if problem:
             raise TargetFailed(problem, evidence=evidence)
         return read_result(stdout, form, evidence)
@@ -226,6 +227,10 @@ def through_gateway(task: Task) -> Mapping[str, str]:
     return {} if task.gateway is None else task.gateway.environment
 
 
+def port_of(gateway: GatewaySession | None) -> int | None:
+    return None if gateway is None else urlsplit(gateway.url).port
+
+
 def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:
     """Whether the case itself says which exit code it wants, at any depth of its graders."""
     return any(
@@ -234,7 +239,7 @@ def judged_by_exit_code(graders: tuple[GraderSpec, ...]) -> bool:
     )
 
 
-def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -> Transcript:
+def transcript_of_events(stdout: str, parser: str, evidence: Transcript, problem: str) -> Transcript:
     """What a program reported before it failed is kept with its failure."""
     try:
         transcript = read_events(stdout, parser, evidence)
@@ -246,14 +251,14 @@ def _read_events(stdout: str, parser: str, evidence: Transcript, problem: str) -
     return transcript
 
 
-def _why_cut(total_bytes: int, kept_bytes: int) -> str:
+def why_cut(total_bytes: int, kept_bytes: int) -> str:
     """The head and the tail of the stream are kept; calls and costs reported in between would be missing."""
     if total_bytes <= 2 * kept_bytes:
         return ""
     return f"output limit: {total_bytes} bytes of events, of which max_output_bytes keeps {kept_bytes} at each end"
 
 
-def _why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:
+def why_failed(result: ProcessResult, evidence: Transcript, task: Task) -> str:
     passed = limit_passed(result, task.timeout_s)
     if passed or result.exit_code == 0 or judged_by_exit_code(task.graders):
         return passed

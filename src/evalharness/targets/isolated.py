@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 from pydantic_core import to_json
 
 from evalharness.contracts.gateway import sdk_variables
+from evalharness.contracts.sandbox import NO_OWNER, Owner
 from evalharness.domain.case import Case
 from evalharness.domain.specification import GraderSpec
 from evalharness.errors import TargetFailed, raised_at, trace_of
@@ -53,6 +54,7 @@ class IsolatedTask:
     environment: Mapping[str, str]
     graders: tuple[GraderSpec, ...] = ()
     gateway: IsolatedGateway | None = None
+    owner: Owner = NO_OWNER
 
 
 @dataclass

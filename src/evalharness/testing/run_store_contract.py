@@ -169,6 +169,20 @@ class RunStoreContract(StoreFixtures):
             assert store.find_run(run.id) == run
         store.remove_run(run)
 
+    def test_who_runs_a_run_can_be_seen_without_taking_it(self, store: Store) -> None:
+        [run] = store.add_runs([make_run()])
+        assert not store.is_claimed(run.id)
+        with store.claim(run):
+            assert store.is_claimed(run.id)
+        assert not store.is_claimed(run.id)
+        assert not store.is_claimed("a run that was removed")
+
+    def test_a_store_has_an_identity_that_stays(self, store: Store) -> None:
+        before = store.identity
+        store.add_runs([make_run()])
+        assert store.identity == before
+        assert store.redacting(store.redactor).identity == before
+
     def test_a_claim_ends_where_the_work_fails(self, store: Store) -> None:
         run = added(store)
         with pytest.raises(ZeroDivisionError), store.claim(run):

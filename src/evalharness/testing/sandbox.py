@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from evalharness.contracts.sandbox import Ended, ProcessRequest, ProcessResult, Sandbox, SandboxSession
+from evalharness.contracts.sandbox import NO_OWNER, Ended, Owner, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.testing.model import ReplyQueue
 
 
@@ -31,13 +31,15 @@ class FakeSandbox(Sandbox):
         super().__init__()
         self.workspaces: list[str] = []
         """Of every session, in the order in which they began."""
+        self.owners: list[Owner] = []
         self.requests: list[ProcessRequest] = []
         self.open_sessions = 0
         self._script = ReplyQueue(*(results or (finished(),)))
 
     @asynccontextmanager
-    async def session(self, workspace: str) -> AsyncIterator[SandboxSession]:
+    async def session(self, workspace: str, owner: Owner = NO_OWNER) -> AsyncIterator[SandboxSession]:
         self.workspaces.append(workspace)
+        self.owners.append(owner)
         self.open_sessions += 1
         try:
             yield _Session(self.requests, self._script)

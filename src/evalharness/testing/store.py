@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,6 +63,7 @@ class _Kept:
     spent: dict[str, tuple[float, int]] = field(default_factory=dict)
     jobs: dict[str, str] = field(default_factory=dict)
     reviews: ReviewRows = field(default_factory=ReviewRows)
+    identity: str = field(default_factory=lambda: secrets.token_hex(16))
     claims: LocalClaims = field(default_factory=LocalClaims)
     lock: threading.RLock = field(default_factory=threading.RLock)
     is_closed: bool = False
@@ -167,6 +169,13 @@ class FakeStore(PagesOfRuns, Store):
             names = run_id or generate_run_id(self._clock(), self._rng), given or generate_run_name(self._rng)
             if taken.isdisjoint(names):
                 return names
+
+    @property
+    def identity(self) -> str:
+        return self._kept.identity
+
+    def is_claimed(self, run_id: str) -> bool:
+        return self._kept.claims.has(run_id)
 
     def claim(self, run: Run) -> AbstractContextManager[None]:
         return self._kept.claims.claimed(run.id, run.name)

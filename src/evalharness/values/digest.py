@@ -28,8 +28,9 @@ _NESTED = (dict, list, tuple)
 
 
 def _sorted(value: Json) -> Json:
-    if not isinstance(value, _NESTED):
-        return value
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) if isinstance(item, _NESTED) else item for item in value]
+        return {
+            key: item if type(item := value[key]) is str else _sorted(item)  # most are texts
+            for key in sorted(value)
+        }
+    return [_sorted(item) for item in value] if isinstance(value, _NESTED) else value

@@ -118,7 +118,7 @@ def test_options_are_taken_in_both_spellings() -> None:
 @pytest.mark.parametrize(
     ("create", "options", "problem"),
     [
-        (create_latency_scorer, {"max_ms": -1}, "max_ms must be greater than or equal to 0, not -1"),
+        (create_latency_scorer, {"max_ms": -1}, "max_ms must be at least 0, not -1"),
         (create_latency_scorer, {"maxMs": "soon"}, "max_ms must be a number, not 'soon'"),
         (create_latency_scorer, {"ideal_ms": True}, "ideal_ms must be a number, not true"),
         (create_latency_scorer, {"max_ms": None}, "max_ms must be a number, not null"),

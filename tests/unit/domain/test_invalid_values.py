@@ -31,7 +31,7 @@ class Shape(BaseModel):
     ("written", "said"),
     [
         ({"size": "big", "kind": "round"}, "size: must be a whole number, not 'big'"),
-        ({"size": 0, "kind": "round"}, "size: must be greater than or equal to 1, not 0"),
+        ({"size": 0, "kind": "round"}, "size: must be at least 1, not 0"),
         ({"size": 1}, "kind: is missing"),
         ({"size": 1, "kind": "oval"}, "kind: 'oval' is not allowed (allowed: round, square)"),
         ({"size": 1, "kind": "round", "corners": [{}]}, "corners[0]: must be a whole number or text"),

@@ -181,9 +181,7 @@ class TestSize:
     def test_four_cases_with_one_trial_can_never_fail_and_say_so(self, passes: int) -> None:
         found = compared(report(*alike(4, 1, 1)), report(*alike(4, 1, passes)))
         assert found.verdict == "INCONCLUSIVE"
-        assert say(found.why).startswith(
-            "too small to ever show a loss: with 4 cases × 1 trial, even a drop to 0 % would"
-        )
+        assert say(found.why).startswith("too small to show any loss: with 4 cases × 1 trial, even a drop to 0 % would")
 
     def test_five_cases_with_one_trial_can_fail(self) -> None:
         assert compared(report(*alike(5, 1, 1)), report(*alike(5, 1, 0))).verdict == "REGRESSION"
@@ -194,8 +192,8 @@ class TestSize:
         found = compared(old, new)
         assert found.verdict == "INCONCLUSIVE"
         assert say(found.why) == (
-            "too small to ever show a loss: with 5 cases × 1 trial, even a drop to 0 % would come up in "
-            "31 of 1,000 runs by chance, in 62 of 1,000 for any of the figures checked; "
+            "too small to show any loss: with 5 cases × 1 trial, even a drop to 0 % would come up by chance in "
+            "31 of 1,000 runs, in 62 of 1,000 for any of the figures checked; "
             "the limit is 50 of 1,000; the pass rate is 100 points lower than before (100 % → 0 %); "
             "the score is 50 points lower than before (50 % → 0 %): INCONCLUSIVE"
         )
@@ -323,7 +321,7 @@ class TestCriticalCases:
         assert found.verdict == "INCONCLUSIVE"
         assert say(found.why) == (
             "every critical case that passed before fails now (c300, c301, c302), but so few trials prove nothing: "
-            "with 3 cases × 1 trial, even a drop to 0 % would come up in 12 of 100 runs by chance; "
+            "with 3 cases × 1 trial, even a drop to 0 % would come up by chance in 12 of 100 runs; "
             "the limit is 5 of 100; the pass rate is 0.99 points lower than before (100 % → 99.01 %): NO REGRESSION"
         )
         assert say(found.settle) == (
@@ -563,9 +561,7 @@ class TestClusters:
             return compared(old, new)
 
         assert broken(5).verdict == "REGRESSION"
-        assert say(broken(4).why).startswith(
-            "too small to ever show a loss: with 20 cases × 1 trial in 4 clusters, even"
-        )
+        assert say(broken(4).why).startswith("too small to show any loss: with 20 cases × 1 trial in 4 clusters, even")
 
     def test_so_few_clusters_show_only_what_moves_enough_of_them(self) -> None:
         """Six clusters of two cases, one trial each: five must fall, so only a loss of 42 points can be shown."""

@@ -10,7 +10,8 @@ import pytest
 
 from evalharness import Case
 from evalharness.engine.planning.planned_cases import PlannedCase
-from evalharness.engine.running.trial_task import TrialTask, remove_leftovers
+from evalharness.engine.running.trial_task import TrialTask
+from evalharness.workspaces import remove_leftovers
 
 
 def task(root: Path, run_id: str) -> TrialTask:

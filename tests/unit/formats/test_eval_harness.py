@@ -460,7 +460,7 @@ def test_a_difficulty_of_ones_own_is_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metadata", "problem"),
     [
-        ("failure_count: -3", "metadata.failure_count: must be greater than or equal to 0, not -3"),
+        ("failure_count: -3", "metadata.failure_count: must be at least 0, not -3"),
         ("failure_count: three", "metadata.failure_count: must be a whole number, not 'three'"),
         ("failure_count: true", "metadata.failure_count: must be a whole number, not true"),
         ("last_passed: yesterday", "metadata.last_passed: must be a date or a time such as 2024-01-20T14:00:00Z"),

@@ -199,7 +199,7 @@ WRONG = [
     ("expected_output: x\n  grader: [exact]", "must be a mapping", ""),
     ("expected_output: x\n  grader: {all_of: [{contains: x}]}", "does not look at `expected`", ""),
     ("expected_output: x\n  grader: {contains: y}", "does not look at `expected`", ""),
-    ("expected_output: x\n  grader: {type: model, config: {temperature: 9}}", "less than or equal to 2", ""),
+    ("expected_output: x\n  grader: {type: model, config: {temperature: 9}}", "at most 2", ""),
 ]
 
 

@@ -140,7 +140,7 @@ def test_a_broken_prompt_is_told_once_where_it_stands(tmp_path: Path, prompt: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("default: {pass_rate: 2}", "default.pass_rate: must be less than or equal to 1, not 2"),
+        ("default: {pass_rate: 2}", "default.pass_rate: must be at most 1, not 2"),
         ("default: {pass_rate: true}", "default.pass_rate: must be a number, not true"),
         ("default: 0.5", "default: must be a mapping, not 0.5"),
         ("categories: {a: 0.5}", "categories.a: must be a mapping, not 0.5"),

@@ -132,7 +132,7 @@ def test_a_sound_dataset_has_no_problems() -> None:
         (changed("cases.0.assertions.2.value", 0), "cases[0].assertions[2].value", "greater than 0"),
         (changed("cases.0.assertions.2.value", "5"), "cases[0].assertions[2].value", "must be a number"),
         (changed("cases.0.assertions.2.value", True), "cases[0].assertions[2].value", "must be a number"),
-        (changed("cases.0.assertions.3.value", -0.01), "cases[0].assertions[3].value", "greater than or equal to 0"),
+        (changed("cases.0.assertions.3.value", -0.01), "cases[0].assertions[3].value", "at least 0"),
         (changed("cases.0.assertions.4.value", 1.5), "cases[0].assertions[4].value", "whole number"),
         (changed("cases.0.assertions.5.value", 0), "cases[0].assertions[5].value", "greater than 0"),
         (changed("cases.0.assertions.7.nodeId"), "cases[0].assertions[7].nodeId", "missing"),

@@ -24,7 +24,7 @@ Grading = Callable[..., Grade]
     ("returned", "state", "score", "reason"),
     [
         (True, "pass", 1.0, ""),
-        (False, "fail", 0.0, "the grader said no"),
+        (False, "fail", 0.0, "the grader gave no reason"),
         (0.8, "pass", 0.8, ""),
         (0.1 + 0.7, "pass", 0.1 + 0.7, ""),
         (0.79, "fail", 0.79, "score 0.79 < 0.8"),
@@ -37,7 +37,7 @@ Grading = Callable[..., Grade]
         ({"passed": False, "score": 0.4, "reason": "half"}, "fail", 0.4, "half"),
         ({"score": 0.9}, "pass", 0.9, ""),
         ({"score": 0.1}, "fail", 0.1, "score 0.1 < 0.8"),
-        (Grade.of(False), "fail", 0.0, "the grader said no"),
+        (Grade.of(False), "fail", 0.0, "the grader gave no reason"),
         (Grade(state="pass"), "pass", 1.0, ""),
         (Grade.unscored("no idea"), "unscored", None, "no idea"),
     ],

@@ -278,7 +278,7 @@ def test_many_documents_are_compared_up_to_a_limit(grade: Grading) -> None:
         ({"expected": {"a": 0}}, "gains above 0; the gain of 'a' is 0"),
         ({"expected": {"a": "much"}}, "gains above 0; the gain of 'a' is 'much'"),
         ({"k": 3}, "is missing"),
-        ({"expected": "a", "k": 0}, "greater than or equal to 1"),
+        ({"expected": "a", "k": 0}, "at least 1"),
         ({"expected": "a", "from": "tool"}, "must be answer, {path: PATH}, {tool: NAME} or {files: GLOB}"),
         ({"expected": "a", "from": {"tool": "s", "files": "x"}}, "names both a tool and files"),
         ({"expected": "a", "from": {"files": "/etc/*"}}, "a relative path inside the workspace"),

@@ -15,6 +15,7 @@ from evalharness.domain.comparison import Comparison, Flips
 from evalharness.domain.finding import Finding, Severity, finding
 from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, written_metric
 from evalharness.domain.sequential import SequentialResult
+from evalharness.domain.session_comparison import SessionComparison
 from evalharness.domain.suite import Suite
 from evalharness.engine.comparing.flips import lost_cases
 from evalharness.engine.gating.threshold_checks import Counted, limit_checks, needed_trials, threshold_checks
@@ -41,14 +42,15 @@ def judge_gate(
     trials: int,
     measured: Measured,
     *,
-    comparison: Comparison | None,
+    comparison: Comparison | SessionComparison | None,
     today: date,
     not_compared: Finding | None = None,
     sequential: SequentialResult | None = None,
 ) -> GateResult:
     """`comparison` is that with the baseline; without one, `not_compared` says why there is none.
 
-    `sequential` is what a run decided that was allowed to stop early: pass rate and regression follow it.
+    That of docker-agent decides where its results are the baseline. `sequential` is what a run decided that was allowed
+    to stop early: pass rate and regression follow it.
     """
     held = gate.quarantined_on(today)
     cases = tuple(case for case in suite.cases if case.id not in held)
@@ -183,9 +185,15 @@ def _listed(ids: Iterable[str], states: Iterable[str | None] = ()) -> dict[str, 
 
 
 def _comparison_checks(
-    gate: Gate, comparison: Comparison | None, not_compared: Finding | None, awaits: bool
+    gate: Gate,
+    comparison: Comparison | SessionComparison | None,
+    not_compared: Finding | None,
+    awaits: bool,
 ) -> Iterator[GateCheck]:
     """While grades are outstanding, what cannot be compared may still become so."""
+    if isinstance(comparison, SessionComparison):  # an eval that is lost is a regression to it: there are no flips
+        yield _session_regression(comparison)
+        return
     rules = [("regression", gate.rule is not None), ("strict_flips", gate.compares and gate.strict_flips is True)]
     for name, asked in rules:
         if asked and comparison is None:
@@ -212,6 +220,19 @@ def _regression(comparison: Comparison) -> GateCheck:
     )
     rate = comparison.differences.get("pass_rate")
     return GateCheck(name="regression", passed=passed, text=text, value=rate.value if rate else None, cases=worse)
+
+
+def _session_regression(sessions: SessionComparison) -> GateCheck:
+    lost = tuple(change.name for change in sessions.changes if change.regressed)
+    text = finding(
+        "gate.session_regression",
+        SEVERITIES[not sessions.is_worse],
+        baseline=sessions.baseline,
+        tolerance=sessions.tolerance,
+        figures=[figure.model_dump() for figure in sessions.figures],
+        lost=_listed(lost),
+    )
+    return GateCheck(name="regression", passed=not sessions.is_worse, text=text, cases=lost)
 
 
 def _strict_flips(comparison: Comparison) -> GateCheck:

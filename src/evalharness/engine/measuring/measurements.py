@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
+from typing import TypeVar
 
 from evalharness.domain.case import Case, observation
 from evalharness.domain.finding import Finding, finding
@@ -16,6 +17,8 @@ from evalharness.stats.means import weighted_mean
 from evalharness.stats.medians import median
 from evalharness.stats.pass_k import pass_at_k, pass_hat_k, printed_k
 from evalharness.stats.thresholds import LEVEL
+
+Value = TypeVar("Value")
 
 
 def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurement]:
@@ -121,10 +124,8 @@ def _plugin(n: int, c: int, k: int) -> float | None:
 
 def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
     """Of each case's (or cluster's) mean; a mean over all of them would be the slowest case's."""
-    clusters: dict[str, list[float]] = {}
-    for case, mean, _ in figures:
-        clusters.setdefault(observation(case.id, case.cluster), []).append(mean)
-    found = median([fmean(means) for means in clusters.values()])
+    clusters = _clusters([case for case, _, _ in figures], [mean for _, mean, _ in figures])
+    found = median([fmean(means) for means in clusters])
     assert found is not None, "there is a figure"
     return Measurement(
         value=found.value,
@@ -142,10 +143,8 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
 
     A single cluster of several cases is a single observation, however many trials it holds.
     """
-    clusters: dict[str, list[tuple[float, float]]] = {}
-    for case, value in estimates:
-        clusters.setdefault(observation(case.id, case.cluster), []).append((value, case.weight if weighted else 1.0))
-    observed = [_observed(members) for members in clusters.values()]
+    weighing = [(value, case.weight if weighted else 1.0) for case, value in estimates]
+    observed = [_observed(members) for members in _clusters([case for case, _ in estimates], weighing)]
     values, weights = [value for value, _ in observed], [weight for _, weight in observed]
     even = len(set(weights)) <= 1
     is_one = len(values) == 1 < len(estimates)
@@ -164,7 +163,18 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
     )
 
 
-def _observed(members: list[tuple[float, float]]) -> tuple[float, float]:
+def _clusters(cases: Sequence[Case], values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """The values of one observation after the other: most cases have no cluster, and are one each."""
+    if not any(case.cluster for case in cases):
+        yield from ((value,) for value in values)
+        return
+    found: dict[str, list[Value]] = {}
+    for case, value in zip(cases, values, strict=True):
+        found.setdefault(observation(case.id, case.cluster), []).append(value)
+    yield from found.values()
+
+
+def _observed(members: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Mean and weight of a cluster; most consist of one case."""
     if len(members) == 1:
         return members[0]

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
@@ -25,6 +26,8 @@ from evalharness.errors import Hint, StoreError, UsageError
 SLOWEST = 3
 REASONS_FROM = ("failed", "error", "awaiting", "skipped")
 NUMBERED_TRIALS = 20
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""What most cases have none of is shared by all of them, and replaced where there is some."""
 Number = TypeVar("Number", int, float)
 
 
@@ -58,15 +61,15 @@ class CaseTally:
     cost_sum_usd: float = 0.0
     priced: int = 0
     dearest_usd: float = 0.0
-    figure_sums: dict[str, tuple[float, int]] = field(default_factory=dict)
+    figure_sums: Mapping[str, tuple[float, int]] = field(default_factory=lambda: NOTHING)
     """By name of what graders measure beside the score: the sum over judged trials that have it, and their number."""
     unanswered: int = 0
     """Trials that failed without an answer to grade: they count as 0 in every figure."""
     spent_usd: float = 0.0
     """By all of its trials, judged or not."""
-    reasons: dict[str, Reason] = field(default_factory=dict)
+    reasons: Mapping[str, Reason] = field(default_factory=lambda: NOTHING)
     """By the state of its trials."""
-    by_type: dict[str, list[int]] = field(default_factory=dict)
+    by_type: dict[str, tuple[int, int]] = field(default_factory=dict)
     failed_kinds: frozenset[str] = frozenset()
     """The kinds of required graders that failed one of its trials."""
     timed_out: bool = False
@@ -103,6 +106,8 @@ class CaseTally:
 
     def state(self, threshold: float) -> CaseState:
         counts = self.counts
+        if counts["passed"] == self.planned > 0:  # so are most cases
+            return "passed"
         return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
 
 
@@ -217,7 +222,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
     tally.unscored += state in GRADED and (score is None or missing > 0)
     if state != "passed":
         if state not in tally.reasons:
-            tally.reasons[state] = _reason(state, reason, grades)
+            tally.reasons = {**tally.reasons, state: _reason(state, reason, grades)}
         if len(numbers := tally.reasons[state].trials) < NUMBERED_TRIALS:
             numbers.append(index + 1)
         tally.timed_out |= reason.startswith(TIME_LIMIT)
@@ -267,11 +272,10 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
         tally.unanswered += not given
         for name, value in mean_figures(grade.get("figures", {}) for grade in given).items():
             total, known = tally.figure_sums.get(name, (0.0, 0))
-            tally.figure_sums[name] = (total + value, known + 1)
+            tally.figure_sums = {**tally.figure_sums, name: (total + value, known + 1)}
     for kind, passed in verdicts.items():
-        counted = tally.by_type.setdefault(kind, [0, 0])
-        counted[0] += 1
-        counted[1] += passed
+        judged, all_passed = tally.by_type.get(kind, (0, 0))
+        tally.by_type[kind] = (judged + 1, all_passed + passed)
     return missing / (reported + missing) if missing else 0.0
 
 

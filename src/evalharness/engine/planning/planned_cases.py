@@ -10,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from pydantic_core import PydanticSerializationError
 
@@ -17,6 +18,7 @@ from evalharness import registry
 from evalharness.contracts.grader import Grader
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
+from evalharness.documents.session import image_named_by
 from evalharness.domain.case import Case, input_content
 from evalharness.domain.case_result import WRITTEN
 from evalharness.domain.example import merge_examples
@@ -190,6 +192,12 @@ def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -
     return filled.model_copy(update={"prompt": target.prompt})
 
 
+def _why_skipped(case: Case, target: TargetSpec | None) -> str:
+    """A case that needs an image is skipped only by targets that have no machine of their own."""
+    has_machine = target is not None and registry.load("target", target.kind).has_own_machine
+    return "" if has_machine and image_named_by(case.metadata) else case.skip
+
+
 class PlannedCases(Mapping[str, PlannedCase]):
     """The cases of a run by id. Each is built when it is asked for; `KEPT_CASES` of them are kept, the newest ones.
 
@@ -221,6 +229,8 @@ class PlannedCases(Mapping[str, PlannedCase]):
             if by_case.isdisjoint(needed(written.model_dump(mode="json")))
         }
         """The suite's graders that are the same for every case."""
+        self._of_cases: WeakValueDictionary[int, Grader] = WeakValueDictionary()
+        """Those that are in use, by the identity of their specification: a file has equal ones once."""
         self._kept: OrderedDict[str, PlannedCase] = OrderedDict()
         self.own_targets: dict[str, OwnTarget] = {}
         """Those of the cases built so far, each once."""
@@ -255,9 +265,9 @@ class PlannedCases(Mapping[str, PlannedCase]):
         suite = self._suite_for(case)
         filled = filled_case(case, suite, values)
         specs = suite.graders_for(filled)
-        graders = [(spec, self._shared.get(id(spec)) or _built_grader(spec, services, case)) for spec in specs]
+        graders = [(spec, self._shared.get(id(spec)) or self._own_grader(spec, case)) for spec in specs]
         own = self._own_target(filled.target) if filled.target else None
-        skip = filled.skip or lacking_tools(filled, own.spec if own else target)
+        skip = _why_skipped(filled, own.spec if own else target) or lacking_tools(filled, own.spec if own else target)
         if self._grader_type is not None:
             graders = _of_type(self._grader_type, filled, graders, services)
             specs = tuple(spec for spec, _ in graders)
@@ -275,6 +285,12 @@ class PlannedCases(Mapping[str, PlannedCase]):
             target.variant if target else {},
             prompted_case(filled, target.prompt, values) if target and target.prompt else None,
         )
+
+    def _own_grader(self, spec: GraderSpec, case: Case) -> Grader:
+        grader = self._of_cases.get(id(spec))
+        if grader is None or grader.spec is not spec:
+            grader = self._of_cases[id(spec)] = _built_grader(spec, self._services, case)
+        return grader
 
     def _suite_for(self, case: Case) -> Suite:
         """With graders of the suite that use variables of the case."""
@@ -365,6 +381,7 @@ _LOCKED = {"input", "files", "reference", "metadata"}
 
 def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock]:
     locks = {}
+    digest_of = GradersDigests().of
     for plan in planned:
         case = plan.case
         try:
@@ -384,10 +401,24 @@ def lock_cases(planned: Iterable[PlannedCase], root: Path) -> dict[str, CaseLock
         if case.vars:
             content["vars"] = case.own_values
         own_target = plan.target.target.digest() if plan.target is not None else ""
-        locks[case.id] = CaseLock.unchecked(
-            {"case": digest(content), "graders": plan.graders_digest(), "target": own_target}
-        )
+        lock = CaseLock.unchecked({"case": digest(content), "graders": digest_of(plan), "target": own_target})
+        locks[case.id] = lock.compact()
     return locks
+
+
+class GradersDigests:
+    """Of cases in turn; those with the graders of the case before need no second look."""
+
+    def __init__(self) -> None:
+        self._last: PlannedCase | None = None
+        self._ids: list[int] = []
+        self._digest = ""
+
+    def of(self, plan: PlannedCase) -> str:
+        ids = [id(part) for pair in plan.graders for part in pair]
+        if self._last is None or ids != self._ids:
+            self._last, self._ids, self._digest = plan, ids, plan.graders_digest()  # held: the ids stay theirs
+        return self._digest
 
 
 def trial_seed(seed: int, case_id: str, index: int) -> int:

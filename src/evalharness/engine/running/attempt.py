@@ -210,7 +210,7 @@ class Attempting:
 
     async def _answered(self, target: Target, task: TrialTask, limit: TimeLimit) -> Answered:
         """The answer of the target, or why there is none, with what it printed and what it left in its workspace."""
-        fault = await guarded(set_up, task, self.isolated) if task.setup else None
+        fault = await guarded(set_up, task, self.isolated) if task.setup and not target.has_own_machine else None
         started = time.perf_counter()
         # Whatever it is that went wrong before the target was asked, the target did not do it.
         printed = Printed()
@@ -342,7 +342,7 @@ async def _graded(
 ) -> Attempt:
     reported_s = reported_duration_s(answer)
     duration_s = measured_s if reported_s is None else reported_s
-    context = GradeContext(planned.case, answer, task.index, task.seed, duration_s)
+    context = GradeContext(planned.case, answer, task.index, task.seed, duration_s, end_state=task.end_state)
     grades = tuple([await grade_once(spec, grader, context, tape) for spec, grader in planned.graders])
     state, score, reason, cause = decide(grades)
     return Attempt.unchecked(

@@ -58,7 +58,7 @@ class LocalSession:
 
     def notes(self) -> tuple[Finding, ...]:
         models = self._parts.services.models
-        return models.notes() if models is not None else ()
+        return (*(models.notes() if models is not None else ()), *self._parts.notes())
 
     def cancel(self) -> None:
         """Again and again until all have ended: a target may swallow a cancellation."""

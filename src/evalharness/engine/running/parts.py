@@ -12,18 +12,19 @@ from typing import Any
 
 from evalharness import registry
 from evalharness.contracts.budget import Budget
+from evalharness.contracts.containers import Containers
 from evalharness.contracts.exchange import Exchanges
 from evalharness.contracts.executor import RunSpec
 from evalharness.contracts.gateway import Gateway
 from evalharness.contracts.model import Embedder, Llm, Models, Relay
-from evalharness.contracts.sandbox import Sandbox, SandboxSession
+from evalharness.contracts.sandbox import NO_OWNER, Owner, Sandbox, SandboxSession
 from evalharness.contracts.servers import Servers
 from evalharness.contracts.services import Services
 from evalharness.contracts.store import JudgeCache
 from evalharness.contracts.target import Target
 from evalharness.domain.finding import Finding
-from evalharness.domain.run import RunOptions
-from evalharness.domain.specification import TargetSpec
+from evalharness.domain.run import ContainerOptions, RunOptions
+from evalharness.domain.specification import BUILT_IN, TargetSpec
 from evalharness.domain.suite import GatewayOptions, SuiteConfig
 from evalharness.engine.planning.planned_cases import PlannedCase, PlannedCases, filled_target
 from evalharness.engine.running.attempt import open_target
@@ -56,6 +57,7 @@ def build_services(
     """
     concurrency = concurrency_of(spec.options, spec.suite.config)
     environment = dict(spec.environment)
+    options = spec.options
     exchanges = Exchanges()
     models: Models = _ModelsOnDemand(
         spec.root,
@@ -65,10 +67,10 @@ def build_services(
         models = registry.load("exchanges", "models")(models, exchanges, spec.taping)
     return Services(
         root=spec.root,
-        sandbox=_sandbox("none"),
+        sandbox=_SandboxOnDemand("none", options.containers),
         in_thread=Offloader(concurrency),
         environment=environment,
-        isolation=_sandbox(spec.options.sandbox),
+        isolation=_sandbox(options),
         models=models,
         judge_model=spec.options.judge_model,
         usual_judge=spec.suite.config.judge_model,
@@ -77,12 +79,17 @@ def build_services(
         servers=servers or Servers(),
         exchanges=exchanges,
         gateway=_gateway(spec, models),
+        containers=_ContainersOnDemand(options.containers),
+        given=tuple(options.env),
     )
 
 
 def _gateway(spec: RunSpec, models: Models) -> Gateway | None:
-    options = spec.suite.gateway or (GatewayOptions() if spec.options.gateway else None)
-    if options is None or spec.target is None:
+    if spec.target is None:
+        return None
+    is_wanted = spec.options.gateway or registry.load("target", spec.target.kind).wants_gateway(spec.target)
+    options = spec.suite.gateway or (GatewayOptions() if is_wanted else None)
+    if options is None:
         return None
     made: Gateway = registry.load("exchanges", "gateway")(options, models, keeps_pace=spec.options.keeps_pace)
     return made
@@ -91,27 +98,50 @@ def _gateway(spec: RunSpec, models: Models) -> Gateway | None:
 # Most runs ask no model and run nothing in a sandbox: these are built, and their modules imported, for those that do.
 
 
-def _sandbox(name: str) -> Sandbox:
+def _sandbox(options: RunOptions) -> Sandbox:
     """Plug-ins are built at once, so that one that cannot be used is reported before anything runs."""
-    return _SandboxOnDemand(name) if name in registry.BUILT_IN["sandbox"] else registry.build_sandbox(name)
+    is_built_in = options.sandbox in registry.BUILT_IN["sandbox"]
+    found = _SandboxOnDemand(options.sandbox, options.containers)
+    return found if is_built_in else registry.build_sandbox(options.sandbox)
+
+
+class _ContainersOnDemand:
+    def __init__(self, options: ContainerOptions) -> None:
+        self._options = options
+        self.built: Containers | None = None
+
+    def __call__(self) -> Containers:
+        if self.built is None:
+            self.built = registry.load("containers", "command line")(self._options)
+        return self.built
 
 
 class _SandboxOnDemand(Sandbox):
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, containers: ContainerOptions) -> None:
         self._name = name
+        self._containers = containers
         self._built: Sandbox | None = None
 
     @property
     def _sandbox(self) -> Sandbox:
         if self._built is None:
-            self._built = registry.build_sandbox(self._name)
+            takes_containers = "containers" in registry.load("sandbox", self._name).Options.model_fields
+            options = {"containers": self._containers.model_dump(mode="json")} if takes_containers else None
+            self._built = registry.build_sandbox(self._name, options)
         return self._built
 
     async def open(self) -> None:
         await self._sandbox.open()
 
-    def session(self, workspace: str) -> AbstractAsyncContextManager[SandboxSession]:
-        return self._sandbox.session(workspace)
+    def session(self, workspace: str, owner: Owner = NO_OWNER) -> AbstractAsyncContextManager[SandboxSession]:
+        return self._sandbox.session(workspace, owner)
+
+    async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:
+        if self._built is not None:
+            await self._built.reap(store_id, is_abandoned)
+
+    def notes(self) -> tuple[Finding, ...]:
+        return self._built.notes() if self._built is not None else ()
 
     async def close(self) -> None:
         if self._built is not None:
@@ -164,6 +194,8 @@ async def close_services(services: Services) -> None:
             closing.push_async_callback(services.models.close)
         if services.isolation is not None:
             closing.push_async_callback(services.isolation.close)
+        if services.containers is not None and services.containers.built is not None:
+            closing.push_async_callback(services.containers.built.close)
 
 
 @dataclass(slots=True)
@@ -176,11 +208,21 @@ class Needs:
     judges: dict[str, None] = field(default_factory=dict)
     embedders: dict[str, None] = field(default_factory=dict)
 
-    def add(self, plan: PlannedCase) -> None:
+    def add(self, plan: PlannedCase, target: Target | None) -> None:
         self.is_target_asked = self.is_target_asked or plan.target is None
         if plan.skip:
             return
-        self.sandbox = self.sandbox or bool(plan.case.setup)
+        if target is not None:
+            target.expect(plan.case)
+        if target is not None and not (target.has_own_machine or target.spec.kind in BUILT_IN):
+            for spec, grader in plan.graders:
+                if grader.needs_end_state:
+                    raise UsageError(
+                        f"case {plan.case.id}: {spec.label} looks at what is left of a container, and the target "
+                        f"{target.spec.label} answers in none",
+                        hint="use a target that answers in a container: container or docker-agent",
+                    )
+        self.sandbox = self.sandbox or bool(plan.case.setup and not (target and target.has_own_machine))
         for _, grader in plan.graders:
             self.sandbox = self.sandbox or grader.needs_sandbox
             for judge in grader.judges():
@@ -210,7 +252,7 @@ class Parts:
         """One after the other, none of them kept; after the last it is known what to open for them."""
         needs = Needs()
         for plan in self.cases.in_turn():
-            needs.add(plan)
+            needs.add(plan, plan.target.target if plan.target else self.target)
             yield plan
         self._needs = needs
 
@@ -246,6 +288,25 @@ class Parts:
         for label, target in targets:
             if target.records_calls or target.uses_gateway or not self.is_replay:  # others are not executed
                 await open_target(target, label)
+
+    def images(self) -> dict[str, str]:
+        """The digests of the container images that targets run in, by name; known once they are open."""
+        return {name: digest for _, target in self._targets for name, digest in target.images().items()}
+
+    async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:
+        """Remove what machines that died left behind, of the kinds of things that this run uses."""
+        for part in self._outliving:
+            await part.reap(store_id, is_abandoned)
+
+    def notes(self) -> tuple[Finding, ...]:
+        return tuple(note for part in self._outliving for note in part.notes())
+
+    @property
+    def _outliving(self) -> list[Sandbox | Containers]:
+        """What starts things that are no processes of this one."""
+        containers = self.services.containers
+        found = (self.services.isolation, containers.built if containers is not None else None)
+        return [part for part in found if part is not None]
 
     async def close(self) -> None:
         """Everything is closed, whatever a target's own closing does; what it raised is passed on at the end."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from evalharness.contracts.containers import EndState
 from evalharness.contracts.gateway import GatewaySession
-from evalharness.contracts.sandbox import ProcessRequest, ProcessResult, Sandbox, SandboxSession
+from evalharness.contracts.sandbox import Owner, ProcessRequest, ProcessResult, Sandbox, SandboxSession
 from evalharness.domain.case import Case
 from evalharness.domain.record import ATOMS, copied
 from evalharness.domain.specification import GraderSpec
@@ -23,7 +21,7 @@ from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.errors import SandboxUnavailable, TargetUnavailable, UsageError
 from evalharness.values.json_value import Json
 from evalharness.values.text import tail
-from evalharness.workspaces import Snapshot, changed_files, confined, remove_folder, removed_files, snapshot
+from evalharness.workspaces import LockedFolder, Snapshot, changed_files, confined, removed_files, snapshot
 
 
 class TrialSessions:
@@ -34,10 +32,10 @@ class TrialSessions:
         self._closing = AsyncExitStack()
         self._opening = asyncio.Lock()
 
-    async def session(self, sandbox: Sandbox, workspace: str) -> SandboxSession:
+    async def session(self, sandbox: Sandbox, workspace: str, owner: Owner) -> SandboxSession:
         async with self._opening:
             if sandbox not in self._open:
-                self._open[sandbox] = await self._closing.enter_async_context(sandbox.session(workspace))
+                self._open[sandbox] = await self._closing.enter_async_context(sandbox.session(workspace, owner))
             return self._open[sandbox]
 
     async def close(self) -> None:
@@ -48,14 +46,15 @@ class TrialTask:
     __slots__ = (
         "_before",
         "_environment",
-        "_folder",
         "_is_over",
-        "_lock",
+        "_made_folder",
         "_own",
         "_planned",
         "_root",
         "_sessions",
+        "_store_id",
         "_tidy",
+        "end_state",
         "gateway",
         "index",
         "run_id",
@@ -72,6 +71,7 @@ class TrialTask:
         run_id: str = "",
         environment: Mapping[str, str] = MappingProxyType({}),
         tidy: Callable[[], object] | None = None,
+        store_id: str = "",
     ) -> None:
         """`tidy` is called before a workspace is made."""
         self._planned = planned
@@ -82,13 +82,14 @@ class TrialTask:
         self._environment = environment
         self._root = root
         self.run_id = run_id
+        self._store_id = store_id
         self._tidy = tidy
-        self._folder: Path | None = None
+        self._made_folder: LockedFolder | None = None
         self._before: Snapshot = {}
-        self._lock: int | None = None
         self._is_over = False
         self._sessions: TrialSessions | None = None
         self.gateway: GatewaySession | None = None
+        self.end_state: EndState | None = None
 
     # Copies of this trial's own, made when first asked for: what a target does to them concerns no other trial, and
     # no grader.
@@ -122,51 +123,32 @@ class TrialTask:
     @property
     def workspace(self) -> Path:
         """Raises TargetUnavailable when it cannot be made: that is no fault of the target."""
-        if self._folder is None:
+        if self._made_folder is None:
             try:
-                self._folder = self._made()
+                self._made_folder = self._made()
             except (OSError, ValueError, UsageError) as error:
                 case = self._planned.case
                 raise TargetUnavailable(f"the workspace of case {case.id} cannot be created: {error}") from error
-        folder = self._folder
         if self._is_over:  # asked for by a thread that was given up at its time limit
-            self._give_back(folder)
+            self._made_folder.remove()
             raise TargetUnavailable("the trial is over and its workspace has been removed")
-        return folder
+        return self._made_folder.path
 
     @property
     def made_workspace(self) -> Path | None:
-        return self._folder
+        return None if self._made_folder is None else self._made_folder.path
 
-    def _made(self) -> Path:
-        folder = self._made_and_locked()
-        try:
-            self._put_files(folder)
-            self._before = snapshot(folder) if self._planned.case.files else {}
-        except (OSError, ValueError, UsageError):
-            self._give_back(folder)
-            raise
-        return folder
-
-    def _give_back(self, folder: Path) -> None:
-        remove_folder(folder)
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-    def _made_and_locked(self) -> Path:
-        """While it is locked, no other process takes it for a leftover."""
+    def _made(self) -> LockedFolder:
         if self._tidy is not None:
             self._tidy()
-        while True:
-            folder = Path(tempfile.mkdtemp(prefix=f"{WORKSPACES}{self.run_id}-")).resolve()
-            try:
-                self._lock = _locked(folder)
-            except OSError:  # too many open files
-                folder.rmdir()
-                raise
-            if self._lock is not None:
-                return folder
+        folder = LockedFolder(self.run_id)
+        try:
+            self._put_files(folder.path)
+            self._before = snapshot(folder.path) if self._planned.case.files else {}
+        except (OSError, ValueError, UsageError):
+            folder.remove()
+            raise
+        return folder
 
     def _put_files(self, folder: Path) -> None:
         for name, file in self._planned.case.files.items():
@@ -188,7 +170,14 @@ class TrialTask:
     async def session(self, sandbox: Sandbox) -> SandboxSession:
         if self._sessions is None:
             self._sessions = TrialSessions()
-        return await self._sessions.session(sandbox, str(self.workspace))
+        return await self._sessions.session(sandbox, str(self.workspace), self.owner)
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self._store_id, self.run_id, f"{self._planned.case.id} #{self.index + 1}")
+
+    def leave(self, end_state: EndState) -> None:
+        self.end_state = end_state
 
     async def settle(self) -> None:
         """What lies in the workspace by now is where the target starts from, and none of its doing."""
@@ -199,7 +188,7 @@ class TrialTask:
 
         Raises TargetUnavailable where they cannot be looked at: that is no fault of the target.
         """
-        folder = self._folder
+        folder = self.made_workspace
         if folder is None:
             return {}, ()
         removed = removed_files(folder, self._before)
@@ -214,41 +203,11 @@ class TrialTask:
         try:
             if self._sessions is not None:
                 await self._sessions.close()
+            if self.end_state is not None:
+                await self.end_state.close()
         finally:
-            if self._folder is not None:
-                await asyncio.to_thread(self._give_back, self._folder)
-
-
-WORKSPACES = "evalharness-"
-
-
-def remove_leftovers() -> None:
-    """Workspaces that killed processes left behind, of whatever run: nobody has them locked any more."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{WORKSPACES}eval-*"):
-        with suppress(OSError):  # somebody else's, or gone meanwhile
-            lock = _locked(folder)
-            if lock is not None:
-                remove_folder(folder)
-                os.close(lock)
-
-
-def _locked(folder: Path) -> int | None:
-    """The open folder, locked until it is closed or the process dies, however it dies; None where another has it."""
-    try:
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except FileNotFoundError:  # another process took it for a leftover
-        return None
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(opened), os.stat(folder)):  # noqa: PTH116 - else it was removed before
-            return opened
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError:
-        os.close(opened)
-        raise
-    os.close(opened)
-    return None
+            if self._made_folder is not None:
+                await asyncio.to_thread(self._made_folder.remove)
 
 
 # Setting up: the `setup` of a case, run in the trial's workspace before its target is asked.

@@ -23,7 +23,8 @@ from evalharness.engine.running.regraded_trial import (
     regrade_trial,
 )
 from evalharness.engine.running.time_limit import TimeLimit
-from evalharness.engine.running.trial_task import TrialTask, remove_leftovers
+from evalharness.engine.running.trial_task import TrialTask
+from evalharness.workspaces import remove_leftovers
 
 FIRST_PAUSE_S = 0.25
 LONGEST_PAUSE_S = 30.0
@@ -100,7 +101,8 @@ class TrialWorker:
             before = (*unit.earlier, *attempts)
             if (tape := self._parts.services.exchanges.tape) is not None:
                 tape.begin(len(before), task)
-            if before and lacks_only_grades(before[-1]):  # the answer is there, and paid for
+            is_gone = any(grader.needs_end_state for _, grader in planned.graders)
+            if before and lacks_only_grades(before[-1]) and not is_gone:  # the answer is there, and paid for
                 attempt = await self._attempting.grade_again(task, planned, before[-1])
             else:
                 attempt = await self._attempting.attempt(task, planned, limit, unit.recording.target)
@@ -110,7 +112,7 @@ class TrialWorker:
     def _task(self, unit: WorkUnit, planned: PlannedCase) -> TrialTask:
         services = self._parts.services
         about = (unit.trial_index, unit.seed, services.root, self._run_id, services.environment)
-        return TrialTask(planned, *about, self._tidy)
+        return TrialTask(planned, *about, self._tidy, self._spec.store_id)
 
     async def _completed(self, unit: WorkUnit, planned: PlannedCase) -> Attempt:
         if (tape := self._parts.services.exchanges.tape) is not None:

@@ -138,7 +138,7 @@ def _judged_again(report: Report, counted: Counted, gate: Gate, comparison: Comp
         counted.suite,
         counted.trials,
         counted.measured,
-        comparison=comparison,
+        comparison=report.session_comparison or comparison,
         today=date.min,
         not_compared=report.not_compared,
         sequential=report.sequential,

@@ -41,6 +41,7 @@ NOT_IN_CASES = (
     "input_tokens",
     "output_tokens",
     "sequential.",
+    "session_comparison.",
 )
 _ALWAYS: tuple[Code, ...] = (
     "believed.words",

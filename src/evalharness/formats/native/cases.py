@@ -80,7 +80,7 @@ class CaseReader:
         check_files(written.findings, written.at("files"), case.files, self.folder.real)
         self._warn_if_unchecked(written, case, defaults)
         written.findings.case_at(case.id, written.place)
-        return rebased_case(case, self.folder.prefix_of(written.findings))
+        return rebased_case(case, self.folder.prefix_of(written.findings)).compact()
 
     def _origin(self, written: WrittenEval, *path: str) -> Origin:
         prefix = self.folder.prefix_of(written.findings)
@@ -125,6 +125,9 @@ class CaseReader:
         moved["expected"] = written.at(key)
         if written.is_regression:
             expected = read_comparison(written, baseline) if baseline else None
+        elif _says_all(written, key):
+            fields["expected"] = self.graders.read_inline(written.fields[key], self._origin(written, key), None)
+            return None
         else:
             expected = read_expected(written, key)
         value = None if written.is_regression else written.fields.get(key)
@@ -222,6 +225,12 @@ def _expectation_key(written: WrittenEval) -> str | None:
     return keys[0] if keys else "expected"
 
 
+def _says_all(written: WrittenEval, key: str) -> bool:
+    """Whether it is a grader in its own form, and no other grader asks what is expected."""
+    value = written.fields.get(key)
+    return type(value) is dict and is_native_form(value) and {"grader", "graders"}.isdisjoint(written.fields)
+
+
 def _check_secrets(written: WrittenEval, defaults: Defaults) -> None:
     """Variables of a case are stored with it, so none of them may be secret."""
     values, listed = written.fields.get("vars"), {name.lower() for name in defaults.secrets or ()}
@@ -257,6 +266,8 @@ class _History(Record):
 
 def _check_keys(written: WrittenEval) -> None:
     """The history of a case has known names; only its place is wrong."""
+    if written.fields.keys() <= CASE_KEYS:
+        return
     misplaced = [key for key in _History.model_fields if key in written.fields]
     for key in misplaced:
         written.add((key,), "belongs under `metadata`", severity=written.severity)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from evalharness.domain.case import EVAL_TYPES, Case
@@ -16,7 +15,7 @@ from evalharness.formats.native.cases import CaseReader, Defaults
 from evalharness.formats.native.folder import THRESHOLDS, Folder, Layout, WrittenThresholds, rebased_target
 from evalharness.formats.native.prompts import check_prompted
 from evalharness.formats.native.suite_fields import own_defaults, part_defaults, read_suite
-from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval
+from evalharness.formats.native.written_evals import EVAL_KEYS, Document, WrittenEval, is_regression
 from evalharness.formats.native.written_graders import GraderReader
 from evalharness.formats.parts import CaseNeeds, kind_of, needs_of
 from evalharness.formats.problems import Findings
@@ -36,7 +35,7 @@ def load_native(source: Source) -> tuple[Suite | None, Findings]:
     assembly = Assembly(source)
     data = source.data
     if isinstance(data, list):
-        document = Document(assembly.findings, evals=tuple(_evals(assembly.findings, (), data)))
+        document = Document(assembly.findings, evals=_evals(assembly.findings, (), data))
         if not data:
             assembly.findings.add((), "is empty: a suite needs at least one case")
     elif isinstance(data, Mapping):
@@ -61,25 +60,31 @@ def native_document(
         written = []
     elif not written:
         findings.add(where, "is empty: a suite needs at least one case")
-    evals = [
-        replace(
-            row,
-            id_prefix=id_prefix,
-            default_id=default_prefix + row.default_id,
-            eval_type="regression" if row.is_regression and not data.get("eval_type") else "",
-            lifts_metadata=row.lifts_metadata or data.get("eval_type") in EVAL_TYPES,
-        )
-        for row in _evals(findings, where, written)
-    ]
-    return Document(findings, data, place, tuple(evals), own_keys=frozenset(("test_cases",)))
+    evals = _evals(findings, where, written, id_prefix, default_prefix, data.get("eval_type"))
+    return Document(findings, data, place, evals, own_keys=frozenset(("test_cases",)))
 
 
-def _evals(findings: Findings, where: FieldPath, rows: list[Any]) -> Iterator[WrittenEval]:
+def _evals(
+    findings: Findings,
+    where: FieldPath,
+    rows: list[Any],
+    id_prefix: str = "",
+    default_prefix: str = "",
+    around: Any = "",
+) -> Iterator[WrittenEval]:
+    """`around` is the `eval_type` of the document."""
     for position, row in enumerate(rows):
         place = (*where, position)
         if isinstance(row, Mapping):
-            lifts = not EVAL_KEYS.isdisjoint(row)
-            yield WrittenEval(row, place, findings, f"case-{position + 1}", lifts_metadata=lifts)
+            yield WrittenEval(
+                row,
+                place,
+                findings,
+                f"{default_prefix}case-{position + 1}",
+                eval_type="regression" if not around and is_regression(row) else "",
+                lifts_metadata=not EVAL_KEYS.isdisjoint(row) or around in EVAL_TYPES,
+                id_prefix=id_prefix,
+            )
         else:
             findings.add(place, f"a case must be a mapping with id and input, not {kind_of(row)}")
 
@@ -173,7 +178,9 @@ class Assembly:
         if gate != suite.gate:
             self.findings.thresholds_from = str(self.layout.folder.path / THRESHOLDS)
         suite = suite.model_copy(update={"gate": gate, "presets": presets})
-        return suite.model_copy(update={"templated": "{{" in suite.model_dump_json()}), self.findings
+        return suite.model_copy(
+            update={"templated": "{{" in suite.model_dump_json(exclude_defaults=True)}
+        ), self.findings
 
     def _check_names(self, gate: Gate, eval_type: str) -> None:
         """Cases and categories that the suite's own gate names, and that the suite does not have."""

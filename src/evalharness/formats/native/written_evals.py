@@ -5,7 +5,7 @@ Every spelling of a file is taken apart into these; what their fields mean is de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,13 @@ from evalharness.formats.problems import Findings
 EVAL_KEYS = frozenset(("expected_output", "baseline", "baseline_version", "current", "comparison"))
 """What a case may hold beyond the fields of a Case: the spellings of capability and regression evals."""
 CASE_KEYS = (set(Case.model_fields) - {"code_check"}) | {"grader"} | EVAL_KEYS
+
+
+_OF_REGRESSIONS = frozenset(("baseline", "current", "comparison"))
+
+
+def is_regression(fields: Mapping[str, Any]) -> bool:
+    return not _OF_REGRESSIONS.isdisjoint(fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class WrittenEval:
 
     @property
     def is_regression(self) -> bool:
-        return not {"baseline", "current", "comparison"}.isdisjoint(self.fields)
+        return is_regression(self.fields)
 
     @property
     def severity(self) -> Severity:
@@ -72,7 +79,8 @@ class Document:
     findings: Findings
     top: Mapping[str, Any] = field(default_factory=dict)
     place: FieldPath = ()
-    evals: tuple[WrittenEval, ...] = ()
+    evals: Iterable[WrittenEval] = ()
+    """Read once, in their order."""
     parts: tuple[tuple[FieldPath, Any], ...] = ()
     is_native: bool = True
     own_keys: frozenset[str] = frozenset()

@@ -30,6 +30,7 @@ from evalharness.formats.problems import Findings
 from evalharness.values.json_value import Json
 
 PROMPT = "model_grader_prompt"
+MOST_KNOWN = 1000
 METHODS = ("exact_match", "regex", "structural_match", "function_output")
 
 
@@ -56,6 +57,8 @@ class GraderReader:
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
+        self._known: dict[tuple[str, str, str, bool], GraderSpec] = {}
+        """Sound graders with nothing but a text, `{contains: Ada}`, the first so many: cases often say the same."""
 
     def read(self, grader: Any, origin: Origin, expected: Expected | None = None) -> GraderSpec | None:
         """One entry of `graders:`; what is expected goes only to forms that say nothing of it themselves."""
@@ -83,6 +86,17 @@ class GraderReader:
 
     def read_inline(self, grader: Any, origin: Origin, expected: Expected | None) -> GraderSpec | None:
         """A grader in any form but a name of `config/graders.yaml`."""
+        key = _key_of(grader, origin)
+        if key is not None and (known := self._known.get(key)) is not None:
+            return known
+        before = len(origin.findings.problems)
+        spec = self._read_inline(grader, origin, expected)
+        is_sound = spec is not None and len(origin.findings.problems) == before
+        if key is not None and spec is not None and is_sound and len(self._known) < MOST_KNOWN:
+            self._known[key] = spec
+        return spec
+
+    def _read_inline(self, grader: Any, origin: Origin, expected: Expected | None) -> GraderSpec | None:
         if _is_documented(grader):
             grader = self._documented({"type": "code"} if grader == "code" else grader, origin, expected)
             if grader is None:
@@ -100,7 +114,7 @@ class GraderReader:
         check_grader(origin.findings, origin.place, spec)
         if _contains_nothing(spec):
             origin.findings.add(origin.place, "an empty text matches every answer", severity="warning")
-        return rebased_grader(spec, origin.prefix)
+        return rebased_grader(spec, origin.prefix).compact()
 
     @cached_property
     def _prompt(self) -> str:
@@ -178,6 +192,14 @@ class GraderReader:
             return _as_form(comparison(expected, spec.kind, spec.options), spec)
         origin.add(f"'{spec.kind}' does not look at `expected`; list it under `graders` instead")
         return None
+
+
+def _key_of(grader: Any, origin: Origin) -> tuple[str, str, str, bool] | None:
+    """By which a grader of one text is found again, wherever it means the same."""
+    if type(grader) is not dict or len(grader) != 1 or _is_documented(grader):
+        return None
+    [(kind, text)] = grader.items()
+    return (kind, text, origin.prefix, origin.is_native) if type(kind) is str and type(text) is str else None
 
 
 def _contains_nothing(spec: GraderSpec) -> bool:

@@ -127,6 +127,10 @@ def _of_results(path: Path, document: Mapping[str, Any]) -> Report:
         raise UsageError(
             f"{path} contains no results of recorded sessions: {problems_text(error, EvalRun)}", hint=HOW_TO
         ) from None
+    return report_of_results(path, run)
+
+
+def report_of_results(path: Path, run: EvalRun) -> Report:
     tried: dict[str, list[Result]] = {}
     for result in run.results:
         if result.input_path:
@@ -138,7 +142,7 @@ def _of_results(path: Path, document: Mapping[str, Any]) -> Report:
     passed, failed = states.count("passed"), states.count("failed")
     return Report(
         metadata=RunMetadata(
-            suite_name=PurePath(run.results[0].input_path).parent.name,
+            suite_name=PurePath(next(iter(run.results)).input_path).parent.name,
             run_id="",
             run_name=run.name,
             timestamp=run.timestamp.isoformat().replace("+00:00", "Z"),

@@ -116,6 +116,10 @@ class JudgeGrader(Grader):
         options = self.options.model_dump(mode="json", exclude=NOT_DECIDING)
         return digest([self.spec.kind, self.version, options, self.judges()])
 
+    def handed(self, context: GradeContext) -> GradeContext:
+        """No copy: what is asked of a judge is only read."""
+        return context
+
     async def grade(self, context: GradeContext) -> Grade:
         """Of what it has said before, verdicts stay: its own, and in a panel that of each judge."""
         before = context.before if context.before and context.before.version == self.version else None

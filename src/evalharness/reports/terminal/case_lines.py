@@ -66,8 +66,8 @@ class CaseLines:
     def __init__(self, screen: Screen, run: ReportedRun, verbosity: Verbosity) -> None:
         self._screen = screen
         self._run, self._verbosity = run, verbosity
-        self._trial_lines = self._read_trials()
         self._report = run.report
+        self._trial_lines = self._read_trials()
 
     def show(self) -> bool:
         """Whether there was anything to show."""
@@ -165,7 +165,8 @@ class CaseLines:
         cost = "" if trial.cost_usd is None else f"   {money(trial.cost_usd)}"
         about = f"{trial.state}   {duration(trial.duration_s)}{cost}"
         yield ["    ", MARKS[trial.state], f" trial {trial.index + 1}   "], (about, "dim")
-        if trial.reason and not trial.grades:
+        is_said = self._report.metadata.trials_per_case == 1  # by the line of its case
+        if trial.reason and not trial.grades and not is_said:
             yield ["        "], self._screen.one_line(trial.reason, LONGEST_REASON)
         for grade in trial.grades:
             reason = f"  {self._screen.one_line(grade.reason, LONGEST_REASON)}" if grade.reason else ""

@@ -230,7 +230,8 @@ def reasons(comparison: Comparison, *, in_full: bool) -> Iterator[str]:
         yield say(why)
     if aside := decided_by(found, comparison):
         yield aside
-    if comparison.verdict in ("NO REGRESSION", "INCONCLUSIVE") and not found.incomparable:
+    says_so = why.code == "comparison.too_small" and found.limited_by != "runs" and not in_full
+    if comparison.verdict in ("NO REGRESSION", "INCONCLUSIVE") and not found.incomparable and not says_so:
         yield smallest_loss(found)
 
 

@@ -11,7 +11,6 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.measurement import RETRIEVAL_FIGURES, Measurement
 from evalharness.domain.plain_numbers import count, digits, percent
 from evalharness.domain.report import Group, Report, TrialCounts
-from evalharness.reports.terminal.review_figures import review_figures
 from evalharness.reports.terminal.sequential import outcome_of
 from evalharness.reports.wording import duration, extra_digits, interval_of, judging_text, money, with_interval
 from evalharness.stats.thresholds import SAME
@@ -52,7 +51,10 @@ def figures(report: Report, *, verbose: bool = False) -> Iterator[FigureLine]:
         yield FigureLine("sequential", text, basis if verbose else "")
     yield from _errors(report)
     yield from _awaited(report)
-    yield from (FigureLine(*line) for line in review_figures(report.reviews, verbose=verbose))
+    if report.reviews is not None:
+        from evalharness.reports.terminal.review_figures import review_figures  # slow to load: few runs ask people
+
+        yield from (FigureLine(*line) for line in review_figures(report.reviews, verbose=verbose))
     if verbose:
         yield from _groups("category", report.summary.by_category)
         yield from _groups("difficulty", _easiest_first(report.summary.by_difficulty))

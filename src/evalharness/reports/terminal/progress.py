@@ -21,7 +21,7 @@ LINES_AFTER_S = 2.0
 def announce(screen: Screen, run: Run, finished_before: int) -> None:
     """The first line of a run, and when it will stop if that is not known."""
     resumed = f" · {finished_before:,} of {count(run.planned_trials, 'trial')} finished before"
-    screen.entry([], *header(run), resumed if finished_before else "")
+    screen.entry([], *header(run, len(run.suite.cases)), resumed if finished_before else "")
     if run.options.sequential and not run.regrade_of:
         screen.entry(["  "], announced(run.options.sequential, run.planned_trials))
 

@@ -12,10 +12,8 @@ from evalharness.reports.terminal.review_screen import reviewer_line
 Line = tuple[str, str, str]
 
 
-def review_figures(reviews: RunReviews | None, *, verbose: bool) -> Iterator[Line]:
+def review_figures(reviews: RunReviews, *, verbose: bool) -> Iterator[Line]:
     """The first figure of each scale; with `verbose` all of them, and what each reviewer did."""
-    if reviews is None:
-        return
     yield "reviews", _progress(reviews), ""
     for agreement in reviews.agreement:
         yield from _agreement(agreement, verbose=verbose)

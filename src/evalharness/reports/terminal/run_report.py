@@ -13,8 +13,6 @@ from evalharness.domain.reported_run import Presentation, ReportedRun
 from evalharness.reports.terminal.case_findings import advice, flaky, items, quarantined, selftested
 from evalharness.reports.terminal.case_lines import CaseLines
 from evalharness.reports.terminal.figures import figures
-from evalharness.reports.terminal.gate import GateReport
-from evalharness.reports.terminal.matrix import Matrix, plain_cost
 from evalharness.reports.terminal.next_steps import NextStep, next_steps
 from evalharness.reports.terminal.screen import Part, Screen, screen_on
 from evalharness.reports.terminal.verdict import FIGURES_WIDTH, header, show_verdict
@@ -63,7 +61,7 @@ class _Writer:
 
     def _run(self, each: ReportedRun, *, with_header: bool = True) -> None:
         if with_header and each.run is not None:
-            self._screen.entry([], *header(each.run))
+            self._screen.entry([], *header(each.run, each.report.summary.total_evals))
         self._screen.say()
         if CaseLines(self._screen, each, self._verbosity).show():
             self._screen.say()
@@ -74,7 +72,10 @@ class _Writer:
         self._screen.say()
 
     def _findings(self, report: Report) -> None:
-        GateReport(self._screen, self._verbosity).block(report)
+        if report.gate or report.comparison or report.not_compared:
+            from evalharness.reports.terminal.gate import GateReport  # slow to load: few runs have a gate
+
+            GateReport(self._screen, self._verbosity).block(report)
         details = (*flaky(report), *items(report), *advice(report)) if self._verbosity > 0 else ()
         for line in (*quarantined(report), *selftested(report), *details):
             self._screen.line(*line, width=FIGURES_WIDTH)
@@ -82,6 +83,8 @@ class _Writer:
             self._screen.line("note", say(note), width=FIGURES_WIDTH)
 
     def _matrix(self, runs: Sequence[ReportedRun]) -> None:
+        from evalharness.reports.terminal.matrix import Matrix  # slow to load: most commands start one run
+
         about, summary = runs[0].report.metadata, runs[0].report.summary
         size = f"{count(summary.total_evals, 'case')} × {count(about.trials_per_case, 'trial')}"
         self._screen.say((about.suite_name, "bold"), f" · {count(len(runs), 'run')} · {size} each")
@@ -95,6 +98,8 @@ class _Writer:
 
     def _beside_the_rate(self, each: ReportedRun) -> None:
         """What one variant has to say that no column shows."""
+        from evalharness.reports.terminal.matrix import plain_cost
+
         report = each.report
         shown = ("cost", plain_cost(report))
         lines = [line for line in figures(report) if not line.label.startswith("pass") and line[:2] != shown]

@@ -11,7 +11,6 @@ from typing import IO, TypeAlias
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from evalharness.reports.wording import clean, one_line
@@ -100,6 +99,8 @@ class Screen:
         self.entry([(f"{label} ".ljust(width), "dim")], *parts)
 
     def table(self, headings: Sequence[Part], rows: Iterable[Sequence[Part]]) -> None:
+        from rich.table import Table  # slow to load: a run shows none
+
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading in headings:
             table.add_column(self._styled(heading), overflow="fold")

@@ -24,10 +24,10 @@ CASES_FAILED = "run.cases_failed"
 """The counts beside the verdict say the same."""
 
 
-def header(run: Run) -> list[Part]:
-    """`capitals · agent.py:answer · 3 cases × 4 trials`."""
+def header(run: Run, number: int) -> list[Part]:
+    """`capitals · agent.py:answer · 3 cases × 4 trials`; `number` is that of its cases, which may not be there."""
     again = f"regrade of {run.regraded_run} · " if run.regrade_of else ""
-    cases, trials = count(len(run.suite.cases), "case"), count(run.lock.trials, "trial")
+    cases, trials = count(number, "case"), count(run.lock.trials, "trial")
     return [(run.suite.name, "bold"), f" · {run.variant or run.target.label} · {again}{cases} × {trials}"]
 
 

@@ -143,7 +143,7 @@ def worst_possible(
     worst = "the worst result possible" if metric in _OF_CASES else "a drop to 0 %"
     least, together, limit = chances(p, p_adjusted or p, alpha)
     of_all = f", in {together} for any of the figures checked" if together != least else ""
-    return f"with {size}, even {worst} would come up in {least} runs by chance{of_all}; the limit is {limit}"
+    return f"with {size}, even {worst} would come up by chance in {least} runs{of_all}; the limit is {limit}"
 
 
 def critical_lost_all(cases: Sequence[str], number: int, worst: str) -> str:
@@ -250,7 +250,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "comparison.may_be_chance": may_be_chance,
         "comparison.one_trial": "{moved}: one trial differs, and by chance it favours either run equally often",
         "comparison.nothing_to_lose": "no trial passed before, so this comparison can never show a loss; {moved}",
-        "comparison.too_small": "too small to ever show a loss: {worst}; {moved}",
+        "comparison.too_small": "too small to show any loss: {worst}; {moved}",
         "comparison.worst_possible": worst_possible,
         "comparison.critical_lost_all": critical_lost_all,
         "comparison.critical_lost": critical_lost,

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalharness.domain.gate import written_metric
 from evalharness.domain.plain_numbers import beside_limit, count, digits, interval, percent
-from evalharness.reports.wording import Words, listed
+from evalharness.reports.wording import Words, listed, money
 from evalharness.stats.thresholds import reaches
 
 MOST_DECIMALS = 6
@@ -154,6 +154,21 @@ def regression(verdict: str, why: str, settle: str | None, left_out: str | None)
     return f"{verdict}: {why}{f'; to settle it: {settle}' if settle else ''}{_aside(left_out)}"
 
 
+def session_regression(
+    baseline: str, tolerance: float, figures: Sequence[Mapping[str, Any]], lost: Mapping[str, Any]
+) -> str:
+    worse = [figure for figure in figures if figure["regressed"]]
+    told = [f"{figure['name']} {_figure(figure, 'before')} → {_figure(figure, 'now')}" for figure in worse or figures]
+    allowed = f" by more than {_exact(tolerance)} points" if tolerance else ""
+    passed_before = f"; {_named(lost)} passed before" if lost["number"] else ""
+    verdict = f"worse than {baseline}{allowed}" if worse or lost["number"] else f"not worse than {baseline}{allowed}"
+    return f"{verdict}, as docker-agent compares: {', '.join(told)}{passed_before}"
+
+
+def _figure(figure: Mapping[str, Any], side: str) -> str:
+    return money(figure[side]) if figure["name"] == "cost" else f"{100 * figure[side]:.1f} %"
+
+
 def strict_flips(flipped: Mapping[str, Any], alarm: Any, left_out: str | None) -> str:
     did = f": {_named(flipped)} did" if flipped["number"] else ""
     return f"no case that always passed may fail now ({_false_alarms(alarm)}){did}{_aside(left_out)}"
@@ -227,6 +242,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "gate.limit_unknown": limit_unknown,
         "gate.limit_open": lambda found, awaiting: f"{found}; {count(awaiting, 'trial')} not graded yet",
         "gate.regression": regression,
+        "gate.session_regression": session_regression,
         "gate.strict_flips": strict_flips,
         "gate.flips": flips,
         "gate.not_compared": not_compared,

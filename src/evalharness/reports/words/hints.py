@@ -64,6 +64,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.install_sandbox": (
             "install the package: apt-get install {package}; or run without isolation: --sandbox none"
         ),
+        "hint.install_containers": (
+            "install docker or podman, start its daemon, and let this user use it; choose one with --container-runtime"
+        ),
+        "hint.pull_image": "check its name, fetch it with `docker pull {image}`, or allow that with --pull missing",
         "hint.finish_first": _about_run("finish it first: eval-harness resume {run}"),
         "hint.repair_first": _about_run("repair it first: eval-harness resume {run}"),
         "hint.own_artifact": (
@@ -84,7 +88,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.more_repeats": "set trials: {trials} in the suite, or give repeat={trials} to the marker or to evals.run",
         "hint.compare_stored": "compare stored runs, or reports written with --json or `report RUN -o FILE.json`",
         "hint.new_baseline": _about_run(
-            "set a new baseline from a run of the current suite: eval-harness baseline {run} "
+            "set a new baseline from a run of the current suite: eval-harness baseline set {run} "
             "(if there is none, run it with --baseline none first)"
         ),
         "hint.judge_the_rest": "fix the errors and `resume` the run, or grade what is pending",
@@ -99,6 +103,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "a report must be JSON, a table JSON or CSV; write a report: eval-harness report RUN -o FILE.json"
         ),
         "hint.import_table": _import_table,
+        "hint.python_target": lambda target: f"to test it: eval-harness run SUITE --target {shlex.quote(target)}",
         "hint.map_input": "add --map input=COLUMN",
         "hint.map_expected": "add --map expected=COLUMN",
         "hint.map_json": "to compare it, use --map expected.json_equals=…",
@@ -118,7 +123,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.capture_names": "leave --any-arguments out",
         "hint.price_file": "name a price file in EVALHARNESS_PRICES (docs/models.md), or cap tokens: --max-tokens N",
         "hint.set_baseline": (
-            "set one: eval-harness baseline RUN; or compare the variants of one run: --baseline-variant V"
+            "set one: eval-harness baseline set RUN; or compare the variants of one run: --baseline-variant V"
         ),
         "hint.several_targets": "run several: --target A --target B",
         "hint.later_run": "name a later run with --run",
@@ -147,7 +152,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             f"choose one of its `targets:` with target='NAME': {first_names([*map(one_word, targets)], number)}"
         ),
         "hint.finished_run": "name a finished run, or repair this one: eval-harness resume RUN",
-        "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline RUN",
+        "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline set RUN",
         "hint.which_suite": (
             "name its run instead (eval-harness baseline list); compare and baseline rm also take --suite"
         ),

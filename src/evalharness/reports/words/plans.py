@@ -49,7 +49,7 @@ def _noise_between_runs(
         f"the last {runs:,} runs of this target differ by {size} beyond what their trials explain "
         f"({points(by_chance)}): compared with a single run, it would be called worse in about "
         f"{round(100 * alarms)} of 100 comparisons although nothing changed, and more trials do not help; use 5 or "
-        "more of its runs as the baseline (eval-harness baseline RUN RUN …), and expect to detect only larger drops"
+        "more of its runs as the baseline (eval-harness baseline set RUN RUN …), and expect to detect only larger drops"
     )
 
 

@@ -1,0 +1,129 @@
+"""The command line of docker and podman: which flags make a container what its request says.
+
+Nothing is started here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import resource
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
+
+from evalharness.contracts.containers import BindMount, ContainerRequest
+from evalharness.contracts.sandbox import Limits, Owner
+from evalharness.errors import TargetUnavailable
+
+Kind = Literal["docker", "podman"]
+
+STORE_LABEL = "evalharness.store"
+RUN_LABEL = "evalharness.run"
+TRIAL_LABEL = "evalharness.trial"
+PROCESS_LABEL = "evalharness.process"
+"""Whatever has it belongs to one harness process, whose watcher removes it."""
+KEPT_LABEL = "evalharness.kept"
+
+OPEN_FILES = 1024
+MOST_PROCESSES = 32_768
+"""Of one user of this machine, in and out of containers; `--pids-limit` is what limits one of them."""
+MEMORY_FOLDER = "size=64m,mode=1777"
+CPU_SHARES = 512
+"""Half of what an ordinary program gets, so that a fork bomb leaves time for the harness."""
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.]+")
+_LONGEST_TRIAL = 40
+_READ_BY_RUNTIME = re.compile(
+    r"PATH|HOME|TMPDIR|PWD|LANG|LC_.*|LD_.*|XDG_.*|GO[A-Z]+|SSL_CERT_.*|NO_COLOR|(?:HTTP|HTTPS|NO|ALL)_PROXY"
+    r"|DOCKER_(?:HOST|CONTEXT|CONFIG|CERT_PATH|TLS.*|API_VERSION|DEFAULT_PLATFORM|CONTENT_TRUST.*|BUILDKIT)"
+    r"|BUILDX_.*|CONTAINERS?_.*|STORAGE_.*",
+    re.IGNORECASE,
+)
+"""Variables that mean something to the command-line programs themselves."""
+
+
+def container_name(owner: Owner) -> str:
+    """Which run and trial it belongs to, for people who list containers; unique by its end."""
+    parts = (owner.run_id, _NOT_IN_NAMES.sub("-", owner.trial)[:_LONGEST_TRIAL].strip("-."))
+    return "-".join(("evalharness", *filter(None, parts), secrets.token_hex(4)))
+
+
+def labels(owner: Owner, process_id: str, *, is_kept: bool) -> dict[str, str]:
+    written = {STORE_LABEL: owner.store_id, RUN_LABEL: owner.run_id, TRIAL_LABEL: owner.trial}
+    kept = {KEPT_LABEL: "true"} if is_kept else {}
+    return {**{name: value for name, value in written.items() if value}, PROCESS_LABEL: process_id, **kept}
+
+
+def label_flags(values: Mapping[str, str]) -> list[str]:
+    return [word for name, value in values.items() for word in ("--label", f"{name}={value}")]
+
+
+def run_words(
+    request: ContainerRequest, name: str, marks: Mapping[str, str], kind: Kind, profile: int | None = None
+) -> list[str]:
+    """`run …`, without the program's name; values of most variables are in `runtime_environment`.
+
+    `profile` is a descriptor from which the system calls that it may not make can be read.
+    """
+    words = ["run", "--name", name, *label_flags(marks), "--interactive", "--log-driver", "none", "--pull", "never"]
+    words += ["--init"] if request.has_init else []
+    words += [] if request.network else ["--network", "none"]
+    words += _limits(request.limits, kind)
+    words += _rights(request)
+    words += [] if profile is None else ["--security-opt", f"seccomp=/proc/self/fd/{profile}"]
+    words += ["--user", request.user] if request.user else []
+    words += ["--workdir", request.cwd] if request.cwd else []
+    for mount in request.mounts:
+        words += ["--mount", mount_value(mount)]
+    for variable, value in request.env.items():
+        words += ["--env", f"{variable}={value}" if _READ_BY_RUNTIME.fullmatch(variable) else variable]
+    if request.entrypoint is not None:
+        words += ["--entrypoint", request.entrypoint]
+    return [*words, "--", request.image, *request.argv] if kind == "docker" else [*words, request.image, *request.argv]
+
+
+def runtime_environment(own: Mapping[str, str], request: ContainerRequest) -> dict[str, str]:
+    """Values go through the environment: every user of the machine can read a command line."""
+    for name, value in request.env.items():
+        if "\0" in value or "\0" in name or "=" in name or not name:
+            raise TargetUnavailable(f"the variable {name!r:.80} cannot be set in a container")
+    passed = {name: value for name, value in request.env.items() if not _READ_BY_RUNTIME.fullmatch(name)}
+    return {**own, **passed}
+
+
+def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the command-line program itself needs: where its daemon is and where it keeps things."""
+    return {name: value for name, value in environment.items() if _READ_BY_RUNTIME.fullmatch(name)}
+
+
+def _limits(limits: Limits, kind: Kind) -> Iterator[str]:
+    yield from ("--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes))
+    yield from ("--pids-limit", str(limits.processes), "--cpu-shares", str(CPU_SHARES), "--shm-size", "64m")
+    if kind == "podman":  # its own defaults may be more than this process is allowed to give
+        yield from ("--ulimit", f"nproc={_allowed(resource.RLIMIT_NPROC, MOST_PROCESSES)}")
+    for name, value in {"fsize": limits.file_bytes, "core": 0, "nofile": OPEN_FILES}.items():
+        yield from ("--ulimit", f"{name}={value}")
+
+
+def _allowed(limit: int, wanted: int) -> int:
+    _, hard = resource.getrlimit(limit)
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+
+
+def _rights(request: ContainerRequest) -> Iterable[str]:
+    if request.is_privileged:
+        return ("--privileged",)
+    if not request.is_isolated:
+        return ("--security-opt", "no-new-privileges")
+    hidden = ("--read-only", "--tmpfs", f"/tmp:rw,{MEMORY_FOLDER}", "--hostname", "sandbox")
+    return ("--cap-drop", "ALL", "--security-opt", "no-new-privileges", *hidden)
+
+
+def mount_value(mount: BindMount) -> str:
+    """Paths may contain commas: the value is a line of CSV."""
+    fields = ["type=bind", f"source={mount.source}", f"target={mount.place}"]
+    fields += [] if mount.is_writable else ["readonly"]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()

@@ -1,0 +1,76 @@
+"""Unpacking an archive of files that an untrusted program left, below one folder and nowhere else.
+
+Links are made as they are and never followed. Devices, pipes and sockets are left out; so are the bits by which a
+program runs as its owner.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+from pathlib import Path, PurePosixPath
+
+from evalharness.errors import SandboxUnavailable
+
+_MODE = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    is_root = os.geteuid() == 0
+    folders: dict[str, Path] = {}
+    with tarfile.open(archive) as members:
+        for member in members:
+            name = PurePosixPath(member.name)
+            if str(name.parent) not in folders:
+                folders[str(name.parent)] = made_folder(folder, str(name.parent))
+            place = folders[str(name.parent)] / name.name
+            if member.isdir():
+                _make_folder(place)
+            elif member.isfile():
+                _remove(place)
+                source = members.extractfile(member)
+                assert source is not None, "it is a file"
+                with source, place.open("xb") as written:
+                    shutil.copyfileobj(source, written)
+            elif member.issym():
+                _remove(place)
+                place.symlink_to(member.linkname)
+            elif member.islnk():
+                _remove(place)
+                linked = PurePosixPath(member.linkname)
+                target = made_folder(folder, str(linked.parent)) / linked.name
+                os.link(target, place, follow_symlinks=False)
+                continue
+            else:
+                continue
+            if is_root:
+                os.chown(place, member.uid, member.gid, follow_symlinks=False)
+            if not member.issym():
+                needed = 0 if is_root else stat.S_IRUSR | stat.S_IWUSR | (stat.S_IXUSR if member.isdir() else 0)
+                place.chmod(member.mode & _MODE | needed)
+                os.utime(place, (member.mtime, member.mtime))
+
+
+def made_folder(folder: Path, name: str) -> Path:
+    """A folder in `folder`, made where it is missing: no part of it is a link that somebody left there."""
+    parts = [part for part in PurePosixPath(name).parts if part != "/"]
+    if ".." in parts:
+        raise SandboxUnavailable(f"the archive of a container leads out of its folder: {name!r:.200}")
+    place = folder
+    for part in parts:
+        place = place / part
+        _make_folder(place)
+    return place
+
+
+def _make_folder(place: Path) -> None:
+    if place.is_symlink() or not place.is_dir():
+        _remove(place)
+        place.mkdir()
+
+
+def _remove(place: Path) -> None:
+    if place.is_symlink() or place.is_file():
+        place.unlink()

@@ -1,0 +1,228 @@
+"""container: an agent in a container of its own for each trial, with the trial's workspace mounted in it.
+
+The container starts from a clean image every time, and has no network unless the target says so. Its program gets the
+question as a `command` target does, and what it prints is read in the same ways.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from evalharness.contracts.containers import AGENT_LIMITS, BindMount, ContainerRequest
+from evalharness.contracts.sandbox import Limits, ProcessResult
+from evalharness.contracts.services import Services
+from evalharness.contracts.target import Target, Task
+from evalharness.documents.session import image_named_by
+from evalharness.domain.case import Case
+from evalharness.domain.options import Options, Whole
+from evalharness.domain.record import Record
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.errors import TargetFailed, TargetUnavailable
+from evalharness.targets.answers import EventsOption, ResultForm, read_result, refuse_both_forms, user_messages
+from evalharness.targets.command import (
+    KEPT_EVENT_BYTES,
+    beside_the_input,
+    port_of,
+    through_gateway,
+    transcript_of_events,
+    why_cut,
+    why_failed,
+)
+from evalharness.targets.container_end_state import ContainerEndState
+from evalharness.values.digest import digest, digest_file
+from evalharness.values.text import tail
+
+SETUP_FAILED = 97
+SHOWN_STDERR = 1000
+# $1 is the setup; what it prints is no answer. The rest is the command.
+WITH_SETUP = f'/bin/sh -c "$1" >&2 || exit {SETUP_FAILED}; shift; exec "$@"'
+
+
+class ContainerLimits(Record):
+    """Together for everything in the container; `file_bytes` is for each single file."""
+
+    memory_bytes: Annotated[Whole, Field(ge=16_777_216)] = AGENT_LIMITS.memory_bytes
+    processes: Annotated[Whole, Field(ge=1)] = AGENT_LIMITS.processes
+    file_bytes: Annotated[Whole, Field(ge=0)] = AGENT_LIMITS.file_bytes
+
+    def as_limits(self) -> Limits:
+        return Limits(**self.model_dump(), disk_bytes=AGENT_LIMITS.disk_bytes)
+
+
+class MachineOptions(Options):
+    """What the targets that have a machine of their own can say about it.
+
+    `env` are values; `pass_env` are names whose values come from the environment of the run.
+    """
+
+    workspace: Annotated[str, Field(pattern=r"^/[^:]+$")] = "/working_dir"
+    network: Literal["none", "open"] = "none"
+    privileged: bool = False
+    env: dict[str, str] = Field(default_factory=dict)
+    pass_env: tuple[str, ...] = ()
+    limits: ContainerLimits = ContainerLimits()
+    max_output_bytes: Annotated[Whole, Field(ge=1024)] = KEPT_EVENT_BYTES
+
+
+class ContainerOptions(MachineOptions):
+    """`image` or `dockerfile`, which may copy from its folder. `command` are the words after the image."""
+
+    main: ClassVar[str] = "image"
+
+    image: str = ""
+    dockerfile: str = ""
+    command: tuple[str, ...] = ()
+    input: Literal["stdin", "argument", "arguments", "none"] = "stdin"
+    result: ResultForm = "text"
+    events: EventsOption = None
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> ContainerOptions:
+        refuse_both_forms(self)
+        if bool(self.image) == bool(self.dockerfile):
+            raise ValueError("give either image or dockerfile")
+        return self
+
+
+class MachineTarget(Target):
+    """What `container` and `docker-agent` share: images that are made once, and one container for each trial."""
+
+    keeps_time_limit = True
+    may_use_gateway = True
+    has_own_machine = True
+    options: MachineOptions
+
+    def __init__(self, options: MachineOptions, spec: TargetSpec, services: Services) -> None:
+        super().__init__(options, spec, services)
+        self._wanted: dict[str, None] = {}
+        self._images: dict[str, asyncio.Task[str]] = {}
+        self._digests: dict[str, str] = {}
+
+    def images(self) -> Mapping[str, str]:
+        return self._digests
+
+    def expect(self, case: Case) -> None:
+        self._wanted[image_named_by(case.metadata)] = None
+
+    async def open(self) -> None:
+        """Every image that a case will need is there before the first trial."""
+        await self.services.container_runtime().open()
+        for name in self._wanted or {"": None}:
+            await self._image(name)
+
+    async def close(self) -> None:
+        for task in self._images.values():
+            task.cancel()
+
+    async def make_image(self, name: str) -> str:
+        """The digest of the image for the cases that name this one, which may be none."""
+        raise NotImplementedError
+
+    async def _image(self, name: str) -> str:
+        if name not in self._images:
+            self._images[name] = asyncio.create_task(self.make_image(name))
+        return await asyncio.shield(self._images[name])
+
+    async def image_id(self, name: str) -> str:
+        self._digests[name] = await self.services.container_runtime().image_id(name)
+        return self._digests[name]
+
+    async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> ProcessResult:
+        """Run the command in a new container, after the case's setup."""
+        containers = self.services.container_runtime()
+        image = await self._image(image_named_by(task.case.metadata))
+        setup, entrypoint = task.case.setup, None
+        if setup:
+            words = await containers.command_line(image, command)
+            entrypoint, command = "/bin/sh", ("-c", WITH_SETUP, "sh", setup, *words)
+        request = ContainerRequest(
+            image=image,
+            argv=command,
+            entrypoint=entrypoint,
+            cwd=self.options.workspace,
+            env={**self._environment(task), **through_gateway(task)},
+            mounts=(BindMount(str(task.workspace), self.options.workspace, is_writable=True), *self.mounts()),
+            stdin=stdin,
+            timeout_s=task.timeout_s,
+            keep_bytes=self.options.max_output_bytes,
+            limits=self.options.limits.as_limits(),
+            network=self.options.network == "open",
+            reaches=port_of(task.gateway),
+            is_privileged=self.options.privileged,
+        )
+        ended = await containers.run(request, task.owner)
+        left = (ended.name, image, task.workspace, self.options.workspace, task.owner)
+        task.leave(ContainerEndState(containers, *left))
+        result = ended.process
+        if setup and result.exit_code == SETUP_FAILED and not result.stdout:
+            said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
+            raise TargetUnavailable(f"the setup failed: {said or f'exit code {SETUP_FAILED}'}")
+        return result
+
+    def mounts(self) -> tuple[BindMount, ...]:
+        return ()
+
+    def _environment(self, task: Task) -> dict[str, str]:
+        known = self.services.environment
+        passed = {name: known[name] for name in (*self.options.pass_env, *self.services.given) if name in known}
+        return {**passed, **self.options.env, **beside_the_input(task)}
+
+
+class ContainerTarget(MachineTarget):
+    Options: ClassVar[type[Options]] = ContainerOptions
+    options: ContainerOptions
+
+    def digest(self) -> str:
+        file = self._dockerfile
+        return digest([super().digest(), digest_file(file) if file and file.is_file() else ""])
+
+    @property
+    def _dockerfile(self) -> Path | None:
+        return self.services.root / self.options.dockerfile if self.options.dockerfile else None
+
+    async def make_image(self, name: str) -> str:
+        containers = self.services.container_runtime()
+        file = self._dockerfile
+        if name or file is None:
+            return await self.image_id(name or self.options.image)
+        try:
+            written = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TargetUnavailable(f"the Dockerfile {file} cannot be read: {error}") from error
+        return await containers.build(file.parent, written)
+
+    async def answer(self, task: Task) -> Transcript:
+        question = task.case.content_text
+        appended = {"argument": (question,), "arguments": user_messages(task.case.content)}
+        words = (*self.options.command, *appended.get(self.options.input, ()))
+        stdin = question.encode(errors="replace") if self.options.input == "stdin" else b""
+        return transcript_of_run(await self.run_in(task, words, stdin), task, self.options, self.options.result)
+
+
+def transcript_of_run(
+    result: ProcessResult, task: Task, options: MachineOptions, form: ResultForm, events: str | None = None
+) -> Transcript:
+    """What the program in a container printed, read; raises TargetFailed with it as evidence."""
+    stdout = result.stdout.decode(errors="replace")
+    parser = events or (options.events if isinstance(options, ContainerOptions) else None)
+    evidence = Transcript(
+        output=stdout,
+        stdout="" if form == "text" and not parser else stdout,
+        stderr=result.stderr.decode(errors="replace"),
+        exit_code=result.exit_code,
+        truncated=result.truncated,
+        lost_bytes=result.lost_bytes,
+    )
+    problem = why_failed(result, evidence, task)
+    if parser:
+        cut = why_cut(result.stdout_total, options.max_output_bytes)
+        return transcript_of_events(stdout, parser, evidence, problem or cut)
+    if problem:
+        raise TargetFailed(problem, evidence=evidence)
+    return read_result(stdout, form, evidence)

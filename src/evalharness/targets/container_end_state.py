@@ -1,0 +1,116 @@
+"""The end state of a container that a target ran: exported once, hashed, and removed with the trial."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalharness.contracts.containers import BindMount, Containers, EndState, ExportedState
+from evalharness.contracts.sandbox import Owner
+from evalharness.workspaces import LockedFolder
+
+OF_NO_RUN = "eval"
+
+
+class ContainerEndState(EndState):
+    """`place` is where the workspace was mounted in the container."""
+
+    def __init__(
+        self, containers: Containers, name: str, image: str, workspace: Path, place: str, owner: Owner
+    ) -> None:
+        self.image = image
+        self._containers = containers
+        self._name = name
+        self._workspace = workspace
+        self._place = place
+        self.owner = owner
+        self._folder: LockedFolder | None = None
+        self._exported: ExportedState | None = None
+        self._committed = ""
+        self._copying = asyncio.Lock()
+
+    async def exported(self) -> ExportedState:
+        async with self._copying:
+            if self._exported is None:
+                self._folder = self._folder or LockedFolder(self.owner.run_id or OF_NO_RUN)
+                folder = self._folder.path / "state"
+                await asyncio.to_thread(_emptied, folder)
+                volumes = await self._containers.export(self._name, folder)
+                await asyncio.to_thread(_copied, self._workspace, folder, self._place)
+                digest = await asyncio.to_thread(digest_of_files, folder)
+                self._exported = ExportedState(folder, digest, (*volumes, self._place))
+            return self._exported
+
+    async def again(self) -> tuple[str, tuple[BindMount, ...]]:
+        exported = await self.exported()
+        async with self._copying:
+            if not self._committed:
+                self._committed = await self._containers.commit(self._name)
+        copies = Path(tempfile.mkdtemp(prefix="again-", dir=exported.folder.parent))
+        for place in exported.volumes:
+            await asyncio.to_thread(_copied, exported.folder / place.lstrip("/"), copies, place)
+        mounts = (BindMount(str(copies / place.lstrip("/")), place, is_writable=True) for place in exported.volumes)
+        return self._committed, tuple(mounts)
+
+    async def close(self) -> None:
+        try:
+            if self._committed:
+                await self._containers.remove_image(self._committed)
+            await self._containers.remove(self._name)
+        finally:
+            if self._folder is not None:
+                await asyncio.to_thread(self._folder.remove)
+
+
+def _emptied(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+
+
+def _copied(source: Path, folder: Path, place: str) -> None:
+    """Links stay links, wherever they lead. What cannot be copied, such as a socket, is left out."""
+    there = folder
+    for part in Path(place).parts[1:]:
+        there = there / part
+        if there.is_symlink() or (there.exists() and not there.is_dir()):
+            there.unlink()
+        there.mkdir(exist_ok=True)
+    shutil.copytree(source, there, symlinks=True, dirs_exist_ok=True, ignore=_special)
+    if os.geteuid() == 0:
+        for path in (there, *_sorted(there)):
+            owner = (source / path.relative_to(there)).lstat()
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    kept = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+    return [name for name in names if stat.S_IFMT((Path(folder) / name).lstat().st_mode) not in kept]
+
+
+def digest_of_files(folder: Path) -> str:
+    """Of names, kinds, rights and contents; not of times and owners."""
+    whole = hashlib.sha256()
+    for path in _sorted(folder):
+        mode = path.lstat().st_mode
+        whole.update(os.fsencode(path.relative_to(folder)) + b"\0" + f"{mode:o}".encode() + b"\0")
+        if stat.S_ISLNK(mode):
+            whole.update(os.fsencode(path.readlink()))
+        elif stat.S_ISREG(mode):
+            with path.open("rb") as content:
+                whole.update(hashlib.file_digest(content, "sha256").digest())
+        whole.update(b"\0")
+    return whole.hexdigest()
+
+
+def _sorted(folder: Path) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = Path(entry.path)
+        yield path
+        if entry.is_dir(follow_symlinks=False):
+            yield from _sorted(path)

@@ -1,0 +1,128 @@
+"""docker-agent: an agent described in a file, run by docker-agent in a container of its own for each trial.
+
+The user's messages are its arguments, one turn after the other; it prints JSON events. The agent's folder is mounted
+read-only, and the trial's workspace is its working directory. Its image is the base with the program put into it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import field_validator
+
+from evalharness.contracts.containers import BindMount
+from evalharness.contracts.target import Task
+from evalharness.domain.options import Options
+from evalharness.domain.specification import TargetSpec
+from evalharness.domain.transcript import Transcript
+from evalharness.errors import TargetFailed, TargetUnavailable
+from evalharness.targets.answers import user_messages
+from evalharness.targets.container import MachineOptions, MachineTarget, transcript_of_run
+from evalharness.values.digest import digest, digest_file
+from evalharness.values.text import tail
+
+NO_AGENT = "none"
+"""In place of an image: the base has the program, and starts it."""
+DEFAULT_AGENT_IMAGE = "docker/docker-agent:edge"
+PROGRAM = "/docker-agent"
+COMMAND = (PROGRAM, "run", "--exec", "--yolo", "--json")
+CONFIGS = "/configs"
+KEYS = tuple(f"{vendor}_API_KEY" for vendor in ("OPENAI", "ANTHROPIC", "GOOGLE", "MISTRAL", "XAI", "NEBIUS"))
+"""Passed on where the agent has a network: without one they would be of no use to it."""
+_VERSION = re.compile(r"v?\d+\.\d+\.\d+")
+_SHOWN_STDERR = 1000
+
+
+class DockerAgentOptions(MachineOptions):
+    """`agent` is the file of the agent. `agent_image` has the program that is put into `base_image`.
+
+    A version stands for that tag of docker-agent's own image, and `none` for a base that has the program already.
+    """
+
+    main: ClassVar[str] = "agent"
+
+    agent: str
+    base_image: str = ""
+    agent_image: str = DEFAULT_AGENT_IMAGE
+
+    @field_validator("agent_image")
+    @classmethod
+    def _named(cls, image: str) -> str:
+        named = image.strip() or DEFAULT_AGENT_IMAGE
+        return f"{DEFAULT_AGENT_IMAGE.partition(':')[0]}:{named.lstrip('v')}" if _VERSION.fullmatch(named) else named
+
+    @field_validator("base_image")
+    @classmethod
+    def _on_one_line(cls, image: str) -> str:
+        if any(character.isspace() for character in image):
+            raise ValueError("must be the name of an image")
+        return image
+
+
+class DockerAgentTarget(MachineTarget):
+    Options: ClassVar[type[Options]] = DockerAgentOptions
+    options: DockerAgentOptions
+
+    @property
+    def _agent(self) -> Path:
+        return (self.services.root / self.options.agent).resolve()
+
+    @classmethod
+    def wants_gateway(cls, spec: TargetSpec) -> bool:
+        """An agent is nothing without its model."""
+        return not isinstance(spec.options, Mapping) or spec.options.get("network", "none") == "none"
+
+    def digest(self) -> str:
+        return digest([super().digest(), digest_file(self._agent) if self._agent.is_file() else ""])
+
+    async def open(self) -> None:
+        if not self._agent.is_file():
+            raise TargetUnavailable(f"there is no agent file {self._agent}", hint="name the file of the agent")
+        await super().open()
+
+    async def make_image(self, name: str) -> str:
+        """The program in the image that the case, else the target, names; without either, in docker-agent's own."""
+        containers = self.services.container_runtime()
+        program = "" if self.options.agent_image == NO_AGENT else self.options.agent_image
+        base = name or self.options.base_image or program
+        if not base:
+            raise TargetUnavailable("there is no image for the agent", hint="name one with base_image")
+        await self.image_id(base)
+        lines = [f"FROM {base}", f"WORKDIR {self.options.workspace}"]
+        if program and program != base:
+            await self.image_id(program)
+            lines.append(f"COPY --from={program} {PROGRAM} {PROGRAM}")
+        if program:
+            words = ", ".join(f'"{word}"' for word in COMMAND)
+            lines += ["ENV TELEMETRY_ENABLED=false", f"ENTRYPOINT [{words}]"]
+        return await containers.build(None, "\n".join(lines) + "\n")
+
+    def mounts(self) -> tuple[BindMount, ...]:
+        return (BindMount(str(self._agent.parent), CONFIGS),)
+
+    def _environment(self, task: Task) -> dict[str, str]:
+        known = self.services.environment
+        keys = KEYS if self.options.network == "open" else ()
+        return {**{name: known[name] for name in keys if known.get(name)}, **super()._environment(task)}
+
+    async def answer(self, task: Task) -> Transcript:
+        words = (f"{CONFIGS}/{self._agent.name}", *user_messages(task.case.content))
+        result = await self.run_in(task, words)
+        try:
+            return transcript_of_run(result, task, self.options, "text", events="docker-agent")
+        except TargetFailed as failure:
+            if result.ended != "exited" or _has_spoken(failure):
+                raise
+            said = tail(result.stderr.decode(errors="replace").strip(), _SHOWN_STDERR)
+            what = f"container failed: exit code {result.exit_code}" if result.exit_code else "no events received"
+            error = TargetUnavailable(f"{what}{f' (stderr: {said})' if said else ''}")
+            error.evidence = failure.evidence
+            raise error from None
+
+
+def _has_spoken(failure: TargetFailed) -> bool:
+    """Whether the agent said anything before it failed."""
+    return isinstance(failure.evidence, Transcript) and bool(failure.evidence.events)

@@ -1,0 +1,141 @@
+"""Agents in real containers: how they reach their models, and what is judged when their container has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from container_runtimes import IMAGE, TestRuntime, archive_of, busybox_archive
+from driving import Outcome, drive, write
+from replayed import model_server
+from threaded_server import Reply, serving
+
+from evalharness.contracts.containers import BindMount, ContainerRequest
+from evalharness.contracts.sandbox import ProcessResult
+from evalharness.sandboxes.container_runtime import ContainerRuntime
+
+AGENT = r"""
+question=$(cat)
+ask() {
+  wget -q -O - --header "Authorization: Bearer $OPENAI_API_KEY" --header "Content-Type: application/json" \
+    --post-data "{\"model\": \"served\", \"messages\": [{\"role\": \"user\", \"content\": \"$question\"}]}" \
+    "$OPENAI_BASE_URL/chat/completions"
+}
+ask | sed 's/.*"content": *"\([^"]*\)".*/\1/'
+ls /sys/class/net | tr '\n' ' ' >network
+cat given.txt >made.txt
+echo outside >/out; chmod 600 /out
+echo kept >/data/kept
+mv /tmp /moved; ln -s /etc /tmp
+[ "$question" = ruin ] && rm /bin/busybox
+exit 0
+"""
+LOOK = """
+cat /state/out /state/data/kept /state/working_dir/made.txt && ! test -e /out && ! touch /state/new && ls -l /state/tmp
+"""
+AGAIN = "cat /out made.txt && echo more >>made.txt && ls /data"
+SUITE: dict[str, Any] = {
+    "name": "contained",
+    "gateway": True,
+    "target": {"container": {"image": IMAGE, "command": ["sh", "-c", AGENT]}},
+    "test_cases": [
+        {
+            "id": "good",
+            "input": "hello",
+            "files": {"given.txt": "given"},
+            "graders": [
+                {"exact": "reply to hello"},
+                {"files": ["made.txt", {"path": "network", "contains": "lo"}]},
+                {"container_command": LOOK},
+                {"container_command": {"command": AGAIN, "in": "end_state"}},
+                {"container_command": {"command": ["ls", "/state/bin/sh"], "image": "evalharness-test:other"}},
+            ],
+        },
+        {
+            "id": "bad",
+            "input": "ruin",
+            "graders": [
+                {"container_command": "echo it is missing >&2; test -e /state/bin/busybox"},
+                {"container_command": {"command": ["ls"], "in": "end_state"}},
+                {"container_command": {"command": "sleep 60", "timeout_seconds": 0.5}},
+            ],
+        },
+    ],
+}
+
+
+def run(folder: Path, runtime: TestRuntime, suite: dict[str, Any], *words: str, **env: str) -> Outcome:
+    write(folder, suite_json=json.dumps(suite))
+    flags = ("--container-runtime", runtime.name, "--json", *words)
+    return drive(folder, "run", "suite.json", *flags, env={**runtime.environment, **env})
+
+
+def test_the_gateway_and_the_end_state(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    runtime = container_runtime
+    runtime.image("evalharness-test:other")
+    images = runtime.images()
+    with model_server() as server:
+        done = run(tmp_path, runtime, SUITE, **server.environment)
+    assert done.code == 1, done.both
+    ended = {trial["case_id"]: trial for trial in done.report["trials"]}
+    assert ended["good"]["state"] == "passed", ended["good"]["reason"]
+    assert "(it ran files that the agent could change)" in ended["good"]["grades"][3]["reason"]
+    missing, ruined, slow = (grade["reason"] for grade in ended["bad"]["grades"])
+    assert missing == "exit code 1: it is missing"
+    assert ruined.startswith("cannot start 'ls' in a container"), ruined
+    assert slow == "time limit of 0.5 s"
+    shown = drive(tmp_path, "show", done.run_name, "good", "--json").json["trials"][0]["trial"]["attempts"][-1]
+    looked = [grade["evidence"] for grade in shown["grades"][2:]]
+    assert len({found["end_state"] for found in looked}) == 1, "exported once"
+    assert looked[0]["stdout"].startswith("outside\nkept\ngiven")
+    assert [message["role"] for message in shown["transcript"]["messages"]] == ["user", "assistant"]
+    again = drive(tmp_path, "regrade", done.run_name, "--json")
+    assert "nothing is left of a container" in str(again.report["trials"]), again.both
+    assert (runtime.containers(), runtime.volumes(), runtime.images()) == ([], [], images)
+
+
+CONNECT = """
+import os, socket
+there = socket.socket(socket.AF_UNIX)
+there.connect(os.environ["EVALHARNESS_GATEWAY_SOCKET"])
+there.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+print(there.makefile().read().splitlines()[-1], os.listdir("/sys/class/net"))
+"""
+
+
+def test_an_image_without_a_shell_gets_a_socket(use_runtime: Callable[[str], TestRuntime]) -> None:
+    runtime = use_runtime("docker")
+    folders = {"usr": None, "lib": "usr/lib", "lib64": "usr/lib64", "proc": None, "sys": None}
+    runtime.call("import", "-", "evalharness-test:no-shell", stdin=archive_of(folders))
+    program = ("/usr/bin/python3", "-c", CONNECT)
+
+    async def ask(port: int) -> ProcessResult:
+        containers = ContainerRuntime()
+        mounts = (BindMount("/usr", "/usr"),)
+        request = ContainerRequest("evalharness-test:no-shell", program, mounts=mounts, reaches=port)
+        try:
+            return (await containers.run(request)).process
+        finally:
+            await containers.close()
+
+    with serving(lambda *_: Reply("welcome")) as address:
+        result = asyncio.run(ask(int(address.rpartition(":")[2])))
+    assert result.stdout == b"welcome ['lo']\n", result.stderr
+    assert runtime.containers() == []
+
+
+def test_a_run_goes_on_in_the_images_it_began_with(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    runtime = use_runtime("docker")
+    image = "evalharness-test:changing"
+    suite = {**SUITE, "target": {"container": {"image": image, "command": ["/there"]}}}
+    runtime.image(image)
+    try:
+        assert run(tmp_path, runtime, suite).code == 3, "it cannot be started"
+        runtime.call("import", "-", image, stdin=busybox_archive({"there": "#!/bin/sh\n"}))
+        resumed = drive(tmp_path, "resume", env=dict(runtime.environment))
+        assert resumed.code == 2 and f"the image {image} is " in resumed.err, resumed.both
+    finally:
+        runtime.call("rmi", "--force", image)

@@ -1,0 +1,127 @@
+"""kill -9 of the harness at random moments, and daemons that stop: trials count once, and nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from container_runtimes import IMAGE, TestRuntime, running_docker, set_environment
+from driving import COMMAND, clean_environment, drive, wait_until
+
+CASES, TRIALS = 3, 2
+SLEEPS = {"container": {"image": IMAGE, "command": ["sh", "-c", "echo begun >&2; sleep 0.3; cat"]}}
+
+
+def project_in(folder: Path, runtime: TestRuntime, target: object = SLEEPS) -> dict[str, str]:
+    """The environment of its commands; temporary files are made below the folder."""
+    cases = [{"id": f"case-{number}", "input": "yes", "expected": "yes"} for number in range(CASES)]
+    suite = {"name": "killed", "target": target, "trials": TRIALS, "test_cases": cases, "gateway": True}
+    (folder / "suite.json").write_text(json.dumps(suite))
+    (folder / "tmp").mkdir()
+    return clean_environment(folder, {**runtime.environment, "TMPDIR": str(folder / "tmp")})
+
+
+def words_for(folder: Path, runtime: TestRuntime) -> list[str]:
+    has_run = (folder / "store.db").exists() and rows_of(folder, "SELECT COUNT(*) FROM runs")[0][0]
+    flags = ["--store", "store.db", "-j", "2"]
+    return ["resume", *flags] if has_run else ["run", "suite.json", *flags, "--container-runtime", runtime.name]
+
+
+def rows_of(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(f"file:{folder}/store.db?mode=ro", uri=True)
+    try:
+        return connection.execute(sql).fetchall()
+    except sqlite3.OperationalError:  # its tables are not made yet
+        return [(0,)]
+    finally:
+        connection.close()
+
+
+def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.Random) -> None:
+    images, networks = runtime.images(), runtime.networks()
+    env = project_in(folder, runtime)
+    for _ in range(kills):
+        with (folder / "out").open("wb") as out:
+            harness = subprocess.Popen(
+                [*COMMAND, *words_for(folder, runtime)], cwd=folder, env=env, stdout=out, stderr=out
+            )
+        wait_until(lambda: bool(runtime.containers()) or harness.poll() is not None)  # noqa: B023 - called at once
+        time.sleep(rng.uniform(0, 1.5))
+        os.kill(harness.pid, signal.SIGKILL)
+        harness.wait()
+        wait_until(lambda: runtime.containers() == [])
+    done = subprocess.run(
+        [*COMMAND, *words_for(folder, runtime), "--json"], cwd=folder, env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    counted = rows_of(folder, "SELECT case_id, idx, state FROM trials ORDER BY case_id, idx")
+    assert counted == [(f"case-{case}", index, "passed") for case in range(CASES) for index in range(TRIALS)]
+    assert runtime.containers() == []
+    assert (runtime.images(), runtime.networks()) == (images, networks)
+    assert runtime.volumes() == []
+    wait_until(lambda: runtime.mounts() == [])
+    assert list((folder / "tmp").iterdir()) == []
+
+
+def test_random_kills(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    kills = {"docker": 3, "podman": 2}
+    kill_and_resume(tmp_path, container_runtime, kills[container_runtime.name], random.Random(25))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_many_random_kills(container_runtime: TestRuntime, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for number in range(20):
+        kill_and_resume(tmp_path_factory.mktemp(f"soak-{number}"), container_runtime, 5, random.Random(number))
+
+
+def test_what_a_machine_that_died_left_is_removed_by_the_next_run(
+    use_runtime: Callable[[str], TestRuntime], tmp_path: Path
+) -> None:
+    """Its watcher died, too: nobody removes the containers until something of this store runs again."""
+    runtime = use_runtime("docker")
+    env = project_in(tmp_path, runtime, {"container": {"image": IMAGE, "command": ["sh", "-c", "sleep 600"]}})
+    harness = subprocess.Popen(
+        [*COMMAND, *words_for(tmp_path, runtime)], cwd=tmp_path, env=env, stdout=subprocess.DEVNULL
+    )
+    wait_until(lambda: len(runtime.containers()) == 2)
+    for pid in watchers_of(harness.pid):
+        os.kill(pid, signal.SIGKILL)
+    os.kill(harness.pid, signal.SIGKILL)
+    harness.wait()
+    left = runtime.containers()
+    assert len(left) == 2
+    (tmp_path / "suite.json").write_text(json.dumps({"name": "other", "target": SLEEPS, "test_cases": [
+        {"id": "one", "input": "yes", "expected": "yes"}]}))  # fmt: skip
+    flags = ("--store", "store.db", "--container-runtime", runtime.name)
+    done = drive(tmp_path, "run", "suite.json", *flags, env=dict(runtime.environment))
+    assert done.code == 0, done.both
+    assert runtime.containers() == []
+
+
+def watchers_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"container_watcher" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+def test_a_daemon_that_stops_is_no_failure_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running_docker() as runtime:
+        set_environment(runtime, monkeypatch)
+        env = project_in(tmp_path, runtime, {"container": {"image": IMAGE, "command": ["sh", "-c", "sleep 600"]}})
+        harness = subprocess.Popen(
+            [*COMMAND, *words_for(tmp_path, runtime)], cwd=tmp_path, env=env, stdout=subprocess.DEVNULL
+        )
+        is_begun: Callable[[], bool] = lambda: len(runtime.call("ps", "-q").split()) == 2  # noqa: E731
+        wait_until(is_begun)
+        os.kill(runtime.pid, signal.SIGTERM)
+        assert harness.wait(100) == 3
+    states = rows_of(tmp_path, "SELECT DISTINCT state FROM trials")
+    assert states == [("error",)]
