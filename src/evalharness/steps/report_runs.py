@@ -66,8 +66,10 @@ def _stored(compared: ComparedRun, store: Store) -> ReportedRun | None:
 
 
 def _reported(run: Run, report: Report, store: Store) -> ReportedRun:
-    trials = partial(tuple, run.trials) if run.trials else partial(store.trials, run.id)
-    return ReportedRun(report, run, trials, asked=partial(_asked, run), trials_of=partial(store.trials, run.id))
+    asked, trials_of = partial(_asked, run), partial(store.trials, run.id)
+    if run.trials:
+        return ReportedRun(report, run, partial(tuple, run.trials), asked, trials_of)
+    return ReportedRun(report, run, trials_of, asked, trials_of, outcomes=partial(store.outcomes, run.id))
 
 
 def _divergences(run: Run, report: Report, store: Store) -> dict[str, Finding]:

@@ -270,6 +270,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "choice.exact_long": {"words": 8},
     "choice.metric": {"goal": "reliable", "metric": "pass^3"},
     "choice.other_metric": {"asks": ["pass^3"], "metric": "pass@3"},
+    "choice.critical_cases": {"critical": 2, "cases": 10, "pass_hat_k": 0.9},
     "choice.preset": {"why": "reliable", "pass_at_1": 0.9, "pass_at_k": 0.99, "pass_hat_k": 0.8},
     "choice.preset_lower": {"has": "staging"},
     "comparison.two_suites": {"old": "one", "new": "other"},

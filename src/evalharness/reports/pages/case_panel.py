@@ -35,16 +35,14 @@ MOST_BUTTONS = 100
 """Trials that have a button each; of more, only the groups are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """What a grader is asked to check."""
 
     grader: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """An expected and an actual value: two texts word by word, or JSON values path by path."""
 
     grader: str
@@ -57,8 +55,7 @@ class Compared:
     """Paths that are not shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class GradeLine:
+class GradeLine(NamedTuple):
     state: str
     grader: str
     kind: str
@@ -71,8 +68,7 @@ class GradeLine:
     """Whether there is a verdict to agree with."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptView:
+class AttemptView(NamedTuple):
     title: str
     """`attempt 2: failed`; empty where there is only one."""
     reason: str
@@ -90,8 +86,7 @@ class AttemptView:
     """What of the output was not kept, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialView:
+class TrialView(NamedTuple):
     """Trials that are alike."""
 
     numbers: Sequence[int]
@@ -108,8 +103,7 @@ class TrialButton(NamedTuple):
     """Which of the groups of alike trials it is in."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierAnswer:
+class EarlierAnswer(NamedTuple):
     """What the baseline answered, and in how many of its trials."""
 
     state: str
@@ -313,8 +307,9 @@ def _options_text(spec: GraderSpec) -> str:
 def _took(trials: Sequence[Trial]) -> str:
     """Time, tokens and cost; of several trials, of each on average."""
     number = len(trials)
-    tokens = sum((trial.input_tokens or 0) + (trial.output_tokens or 0) for trial in trials) // number
-    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    used = [each.transcript.usage for trial in trials for each in trial.attempts if each.transcript]
+    tokens = sum(usage.input_tokens + usage.output_tokens for usage in used if usage) // number
+    costs = [cost for trial in trials if (cost := trial.cost_usd) is not None]
     parts = [
         duration(sum(trial.duration_s for trial in trials) / number),
         count(tokens, "token") if tokens else "",
