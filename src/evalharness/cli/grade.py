@@ -161,9 +161,9 @@ class _Session:
                 back = self._harness.call(undo_review, self._reviewer, source=SOURCE)
                 said = _draft(back.draft)
                 self._keep(back, {})
-                told = f"; you said {rating_text(back, said['rating'])}" if "rating" in said else ""
+                rating = f"; you said {rating_text(back, said['rating'])}" if "rating" in said else ""
                 comment = f": {said['comment']}" if said.get("comment") else ""
-                self._screen.say(f"taken back{told}{comment}")
+                self._screen.say(f"taken back{rating}{comment}")
             else:
                 raise UsageError(f"unknown command {word}", hint="type /skip REASON, /undo or /quit")
         except UsageError as error:

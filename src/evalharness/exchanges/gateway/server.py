@@ -87,12 +87,12 @@ class Session(GatewaySession):
             raise self.capped
 
     def completed(self, answer: Transcript) -> Transcript:
-        told = answer.model_fields_set
+        given = answer.model_fields_set
         heard = self.conversations
         added: dict[str, Any] = {}
-        if heard.messages and "messages" not in told:
+        if heard.messages and "messages" not in given:
             added["messages"] = heard.messages
-        if heard.tool_calls and "tool_calls" not in told:
+        if heard.tool_calls and "tool_calls" not in given:
             added["tool_calls"] = heard.tool_calls
         if self.usages and answer.usage is None:
             added["usage"] = Usage(
@@ -106,7 +106,7 @@ class Session(GatewaySession):
             added["events"] = (*answer.events, *self.events)
         if not added:
             return answer
-        return Transcript.model_validate({**{name: getattr(answer, name) for name in told}, **added})
+        return Transcript.model_validate({**{name: getattr(answer, name) for name in given}, **added})
 
     def hear(self, form: Form, request: Mapping[str, Any], passed: Passed) -> None:
         text = "".join(piece for _, piece in passed.pieces)
