@@ -122,8 +122,6 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
             **model_wishes(flags),
         ),
     )
-    if sys.stderr.isatty() and flags["verbosity"] >= 0:
-        print("preparing the agent's images …", file=sys.stderr)
     folder = flags["folder"] or evals_dir / "results"
     shown = {**flags, "outputs": (), "save_sessions": str(folder)}
     with Harness.open(flags["store"]) as harness, running(shown, harness) as run:

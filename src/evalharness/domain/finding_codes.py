@@ -23,6 +23,8 @@ Code: TypeAlias = Literal[
     "run.judge_not_needed",
     "run.replay_missed",
     "run.containers_at_once",
+    "run.preparing_images",
+    "run.preparing_image",
     "run.gate_invalid",
     "run.gate_failed",
     "run.gate_passed",

@@ -83,6 +83,10 @@ class DockerAgentTarget(MachineTarget):
             raise TargetUnavailable(f"there is no agent file {self._agent}", hint="name the file of the agent")
         await super().open()
 
+    @property
+    def usual_image(self) -> str:
+        return self.options.base_image or self.options.agent_image
+
     async def make_image(self, name: str) -> str:
         """The program in the image that the case, else the target, names; without either, in docker-agent's own."""
         containers = self.services.container_runtime()

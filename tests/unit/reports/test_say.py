@@ -207,6 +207,8 @@ SAMPLES: dict[str, Any] = {
     "tolerance": 0.1,
     "image": "agent:1",
     "at_once": 3,
+    "asked": 10,
+    "images": 2,
     "each_bytes": 2**31,
     "share": 0.8,
     "rate": "1.4",
