@@ -198,7 +198,7 @@ def why_not(runtime: str = "") -> str:
                 await sandbox.open()
         finally:
             await sandbox.close()
-        return caught.value.message
+        return f"{caught.value.message}; {caught.value.hint}"
 
     return asyncio.run(ask())
 
@@ -214,7 +214,8 @@ class TestWithoutARuntime:
 
     def test_a_daemon_of_another_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
-        assert "run elsewhere (tcp://127.0.0.1:1)" in why_not("docker")
+        reason = why_not("docker")
+        assert "run elsewhere (tcp://127.0.0.1:1)" in reason and "unset DOCKER_HOST" in reason
 
 
 class TestTheMemoryOfTheMachine:

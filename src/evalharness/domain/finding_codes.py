@@ -320,6 +320,7 @@ HintCode: TypeAlias = Literal[
     "hint.install_sandbox",
     "hint.install_containers",
     "hint.pull_image",
+    "hint.no_image",
     "hint.finish_first",
     "hint.repair_first",
     "hint.verifiable",

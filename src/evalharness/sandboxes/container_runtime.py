@@ -263,12 +263,12 @@ class ContainerRuntime(Containers):
         found = None if self._options.pull == "always" else await self._call(*inspect)
         if found is None or found.exit_code != 0:
             if self._options.pull == "never":
-                raise TargetUnavailable(f"there is no image {image} here", hint=Hint("hint.pull_image", image=image))
+                hint = Hint("hint.pull_image", image=image, runtime=self.kind)
+                raise TargetUnavailable(f"there is no image {image} here", hint=hint)
             pulled = await self._call("pull", "--quiet", image, timeout_s=PULL_S)
             if pulled.exit_code != 0:
-                raise TargetUnavailable(
-                    f"the image {image} cannot be pulled: {_said(pulled)}", hint=Hint("hint.pull_image", image=image)
-                )
+                hint = Hint("hint.no_image", image=image, runtime=self.kind)
+                raise TargetUnavailable(f"the image {image} cannot be pulled: {_said(pulled)}", hint=hint)
             return (await self._say(*inspect)).strip().removeprefix("sha256:")
         return found.stdout.decode().strip().removeprefix("sha256:")
 
@@ -389,6 +389,7 @@ class ContainerRuntime(Containers):
         environment = Settings.read().environment
         asked = (self._options.runtime,) if self._options.runtime else PROGRAMS
         wrong: list[str] = []
+        hints: list[Hint | str] = []
         for name in asked:
             program = shutil.which(name, path=environment.get("PATH", ""))
             if program is None:
@@ -398,8 +399,10 @@ class ContainerRuntime(Containers):
                 return await self._described(program, container_command.own_environment(environment))
             except SandboxUnavailable as error:
                 wrong.append(error.message)
+                hints += [error.hint] if error.hint else []
         raise SandboxUnavailable(
-            f"containers need a container runtime: {'; '.join(wrong)}", hint=Hint("hint.install_containers")
+            f"containers need a container runtime: {'; '.join(wrong)}",
+            hint=hints[0] if hints else Hint("hint.install_containers"),
         )
 
     async def _described(self, program: str, environment: Mapping[str, str]) -> _Runtime:

@@ -24,7 +24,7 @@ from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Record
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import TargetFailed, TargetUnavailable
+from evalharness.errors import TargetFailed, TargetUnavailable, UnknownName
 from evalharness.targets.answers import EventsOption, ResultForm, read_result, refuse_both_forms, user_messages
 from evalharness.targets.command import (
     KEPT_EVENT_BYTES,
@@ -215,6 +215,11 @@ class ContainerTarget(MachineTarget):
     def usual_image(self) -> str:
         return self.options.image or self.options.dockerfile
 
+    async def open(self) -> None:
+        if self._dockerfile and not self._dockerfile.is_file():
+            raise no_such_file("Dockerfile", self._dockerfile)
+        await super().open()
+
     async def make_image(self, name: str) -> str:
         file = self._dockerfile
         if name or file is None:
@@ -222,9 +227,7 @@ class ContainerTarget(MachineTarget):
         try:
             written = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise TargetUnavailable(
-                f"the Dockerfile {file} cannot be read: {error}", hint="`dockerfile:` is a path beside the suite"
-            ) from error
+            raise TargetUnavailable(f"the Dockerfile {file} cannot be read: {error}") from error
         for base in images_of(written).named:
             await self.image_id(base)
         return await self.services.container_runtime().build(file.parent, written)
@@ -235,6 +238,14 @@ class ContainerTarget(MachineTarget):
         words = (*self.options.command, *appended.get(self.options.input, ()))
         stdin = question.encode(errors="replace") if self.options.input == "stdin" else b""
         return transcript_of_run(await self.run_in(task, words, stdin), task, self.options, self.options.result)
+
+
+def no_such_file(kind: str, path: Path) -> UnknownName:
+    """Wrong usage, with the file beside it that was probably meant."""
+    beside = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
+    wrong = UnknownName(kind, path.name, beside, what=f"there is no {kind} {path}")
+    wrong.hint = "" if wrong.guess else "create it, or correct its path"
+    return wrong
 
 
 def transcript_of_run(

@@ -206,6 +206,7 @@ SAMPLES: dict[str, Any] = {
     "figures": [{"name": "sizes", "before": 1.0, "now": 0.5, "regressed": True, "informational": False}],
     "tolerance": 0.1,
     "image": "agent:1",
+    "runtime": "podman",
     "at_once": 3,
     "asked": 10,
     "images": 2,
