@@ -134,6 +134,42 @@ CODEX = lines(
     {"type": "turn.completed", "usage": {"input_tokens": 500, "cached_input_tokens": 400, "output_tokens": 60}},
 )
 
+
+def codex_line(line: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-01-05T10:00:00.000Z", "type": line, "payload": payload}
+
+
+def codex_item(kind: str, **item: Any) -> dict[str, Any]:
+    return codex_line("response_item", type=kind, **item)
+
+
+def codex_text(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return codex_item("message", role=role, content=[{"type": kind, "text": text}])
+
+
+CODEX_FAILED = json.dumps({"output": "no rule to make check", "metadata": {"exit_code": 2, "duration_seconds": 0.1}})
+CODEX_SESSION_EVENTS = [
+    codex_line("session_meta", id="s1", cwd="/work", cli_version="0.50.0"),
+    codex_line("turn_context", cwd="/work", model="some-model"),
+    codex_text("developer", "Be careful."),
+    codex_text("user", "<environment_context>\n  <cwd>/work</cwd>\n</environment_context>"),
+    codex_text("user", "Make the notes."),
+    codex_line("event_msg", type="user_message", message="Make the notes."),
+    codex_line("event_msg", type="agent_reasoning", text="First the file."),
+    codex_item("reasoning", summary=[{"type": "summary_text", "text": "First the file."}], encrypted_content="x"),
+    codex_text("assistant", "I write it."),
+    codex_line("event_msg", type="agent_message", message="I write it."),
+    codex_item("custom_tool_call", call_id="c1", name="apply_patch", input="*** Begin Patch", status="completed"),
+    codex_item("custom_tool_call_output", call_id="c1", output="Success"),
+    codex_item("function_call", call_id="c2", name="shell", arguments='{"command": ["make", "check"]}'),
+    codex_item("function_call_output", call_id="c2", output=CODEX_FAILED),
+    codex_text("assistant", ANSWER),
+    codex_line("event_msg", type="token_count", info=None),
+    codex_line("event_msg", type="token_count", info={"total_token_usage": {"input_tokens": 500, "output_tokens": 60}}),
+]
+CODEX_SESSION = lines(*CODEX_SESSION_EVENTS)
+
 CODEX_FIRST_FORM = lines(
     {"model": "some-model", "workdir": "/work", "provider": "openai"},
     {"prompt": "Make the notes."},
@@ -270,6 +306,7 @@ STREAMS = {
     "docker-agent": DOCKER_AGENT,
     "claude-code": CLAUDE_CODE,
     "codex": CODEX,
+    "codex-session": CODEX_SESSION,
     "openai-messages": OPENAI_MESSAGES,
     "otel-genai": OTEL_GENAI,
 }

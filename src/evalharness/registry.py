@@ -151,6 +151,7 @@ BUILT_IN: Mapping[Noun, Mapping[str, str]] = {
         "docker-agent": "evalharness.transcripts.docker_agent:parse",
         "claude-code": "evalharness.transcripts.claude_code:parse",
         "codex": "evalharness.transcripts.codex:parse",
+        "codex-session": "evalharness.transcripts.codex_session:parse",
         "openai-messages": "evalharness.transcripts.openai_messages:parse",
         "otel-genai": "evalharness.transcripts.otel_genai:parse",
     },

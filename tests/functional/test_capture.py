@@ -320,9 +320,14 @@ def test_transcripts_and_logs_become_cases(tmp_path: Path, kind: str) -> None:
 def test_what_a_file_does_not_say_is_asked_for(tmp_path: Path) -> None:
     rows = [{"id": "one", "input": "1+1?", "output": "2"}, {"id": "two", "input": {"a": 1}, "output": {"b": "SECRET"}}]
     text = "".join(json.dumps(row) + "\n" for row in rows).replace("SECRET", "hunter2-hunter2")
-    write(tmp_path, log_jsonl=f"{text}no JSON\n", silent_jsonl=json.dumps(SAID[1]), plain_txt="hello")
+    write(
+        tmp_path,
+        log_jsonl=f'{text}no JSON\n{{"id": "none", "input": ""}}\n',
+        silent_jsonl=json.dumps(SAID[1]),
+        plain_txt="hello",
+    )
     written = drive(tmp_path, "capture", "log.jsonl", "-o", "log.yaml", env={"MY_PASSWORD": "hunter2-hunter2"})
-    assert "1 line could not be read" in written.both and "one: no tool was called" in written.both
+    assert "2 lines could not be read" in written.both and "one: no tool was called" in written.both
     text = (tmp_path / "log.yaml").read_text()
     assert "hunter2" not in text and "a: 1" in text
     for words, told in {

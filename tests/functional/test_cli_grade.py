@@ -8,6 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from driving import COMMAND, LONGEST_WAIT_S, clean_environment, drive, printed_name, succeed, write
@@ -162,7 +163,8 @@ def test_the_owner_decides_where_people_disagree(tmp_path: Path) -> None:
     shown = drive(tmp_path, "show", name)
     assert "disputed" in shown.out
     assert f"grade {name} --reviewer NAME --disputed" in shown.out
-    done = grade(tmp_path, "fail\nno\n", name, "--reviewer", "owner", "--disputed")
+    done = grade(tmp_path, "/undo\nfail\nno\n", name, "--reviewer", "owner", "--disputed")
+    assert "/undo cannot be used here; type a rating, or /quit" in done.stdout
     assert "ann said Pass: because" in done.stdout
     assert "Fail by the adjudicator owner: no" in succeed(tmp_path, "show", name, "a").out
 
@@ -183,6 +185,26 @@ def test_what_is_exported_can_be_imported(layout: str, tmp_path: Path) -> None:
     kept = [_without_times(json.loads(line)) for line in (there, exported(tmp_path)) for line in line.splitlines()]
     assert kept[:2] == kept[2:]
     assert '"summary"' in succeed(tmp_path, "show", "latest", "--json", "--store", str(copy)).out
+
+
+def test_label_studio_gets_the_labelling_config_of_its_tasks(tmp_path: Path) -> None:
+    """Every result of an annotation has its control, and every control the data that it shows."""
+    waiting(tmp_path)
+    rate_all(tmp_path, "fine")
+    words = ("reviewers", "export", "latest", "--layout", "label-studio", "-o", "tasks.json")
+    assert "wrote tasks.xml" in succeed(tmp_path, *words).out
+    view = ElementTree.parse(tmp_path / "tasks.xml").getroot()
+    controls = {each.get("name"): each for each in view.iter() if each.get("name")}
+    for task in json.loads((tmp_path / "tasks.json").read_text()):
+        assert {each.get("value", "")[1:] for each in view.iter("Text")} <= task["data"].keys()
+        for result in task["annotations"][0]["result"]:
+            control = controls[result["from_name"]]
+            assert (control.tag.lower(), control.get("toName")) == (result["type"], result["to_name"])
+            assert result["to_name"] in controls
+            if result["type"] == "choices":
+                assert result["value"]["choices"][0] in [each.get("value") for each in control]
+            if result["type"] == "rating":
+                assert 1 <= result["value"]["rating"] <= int(control.get("maxRating", ""))
 
 
 def _without_times(row: dict[str, Any]) -> dict[str, Any]:

@@ -115,9 +115,7 @@ def test_runs_show_verdict_pass_rate_target_and_age(project: tuple[Path, str, st
         rf"✓ PASSED  {good} +a-suite-\S+-cut  100 % \(\d+–100\) +12 cases  agent.py:answer +\d{{4}}-\S+Z$", passed
     )
     narrow = seen(folder, 80, "runs")
-    assert (
-        narrow[0].startswith(f"✗ FAILED  {bad} ") and " …" in narrow[0] and narrow[0].endswith(("just now", "min ago"))
-    )
+    assert narrow[0].startswith(f"✗ FAILED  {bad} ") and " …" in narrow[0] and narrow[0].endswith(("just now", " min"))
 
 
 def test_runs_show_the_number_of_cases_where_nothing_else_has_to_give_way(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from driving import Outcome, drive, drive_run, start, succeed, write
 from worse_agent import AGENT, SUITE, run
 
-from evalharness.cli.main import COMMANDS
+from evalharness.cli.main import COMMANDS, MEANT_COMMANDS, MEANT_OPTIONS
 
 SMALL = "target: oracle\ntest_cases: [{id: a, input: hi, expected: hello}]\n"
 
@@ -55,18 +55,22 @@ class TestWrongUsage:
             ("run --fail-under 101", "error: --fail-under: must be a pass rate (0.9, 90 or 90%)"),
             ("run --formt native", "error: unknown option '--formt'. Did you mean '--format'?"),
             ("rnu", "error: unknown command 'rnu'. Did you mean 'run'?"),
-            ("eval suite.yaml", "error: unknown command 'eval'. Did you mean 'run'?"),
-            ("run -k peru", "error: unknown option '-k'. Did you mean '--only'?"),
-            ("run --lf", "error: unknown option '--lf'. Did you mean '--failed'?"),
-            ("run --workers 4", "error: unknown option '--workers'. Did you mean '--max-concurrency'?"),
+            *(
+                (f"{name} x", f"error: unknown command '{name}'. Did you mean '{meant}'?")
+                for name, meant in MEANT_COMMANDS.items()
+            ),
+            *(
+                (f"run {name} 4", f"error: unknown option '{name}'. Did you mean '{meant}'?")
+                for name, meant in MEANT_OPTIONS.items()
+            ),
             ("completion", "error: SHELL is missing (bash, zsh, fish); write: eval-harness completion SHELL"),
             ("gate", "error: RUN is missing; write: eval-harness gate RUN"),
-            ("capture latest", "error: CASE is missing; write: eval-harness capture RUN CASE..."),
+            ("capture latest", "error: --output is missing"),
             ("baseline", "error: write: baseline set RUN"),
             ("run --repeat", "error: --repeat needs a value"),
             ("gate latest --baseline", "error: --baseline needs a value"),
             ("run --json=yes", "error: --json takes no value"),
-            ("gate a b", "error: got unexpected extra argument (b)"),
+            ("gate a b", "error: unexpected argument: b"),
             ("run --gate relaxed", "error: --gate: 'relaxed' is not one of"),
         ],
     )

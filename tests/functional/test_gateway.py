@@ -236,6 +236,33 @@ def test_models_paths_and_keys_that_are_not_allowed_never_leave(tmp_path: Path) 
     assert {event["path"] for event in kept["events"]} == {"/v1/chat/completions", "/v1/files", "/v1/responses"}
 
 
+ODD = r"""
+ask() { curl -s "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" "$@"; }
+deep=$(python3 -c 'print("[" * 300 + "]" * 300)')
+ask -d "{\"model\": \"served\", \"messages\": $deep}"
+ask -d '{"model": "served", "temperature": NaN, "messages": []}'
+ask -d '{"model": "served", "messages": [{"role": "user", "content": "\ud800"}]}'
+ask -d 'not gzip' -H 'Content-Encoding: gzip'
+ask -d '{"model": "served", "messages": [{"role": "user", "content": "half"}]}'
+"""
+
+
+def test_requests_that_could_not_be_stored_are_refused_and_such_replies_are_kept_as_far_as_they_go(
+    tmp_path: Path,
+) -> None:
+    suite = "name: odd\ntarget: {command: sh agent.sh}\ngateway: true\n"
+    case = "test_cases: [{id: a, input: hi, graders: [{contains: half a}]}]\n"
+    write(tmp_path, suite_yaml=suite + case, agent_sh=ODD)
+    with model_server(lambda body: "half a \ud800") as server:
+        recorded = drive(tmp_path, "run", "suite.yaml", "--mode", "record", "--json", env=server.environment)
+        assert [each["messages"][0]["content"] for each in server.requests] == ["half"]
+    assert recorded.code == 0, recorded.both
+    replayed = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--json")
+    assert replayed.code == 0, replayed.both
+    shown = drive(tmp_path, "show", "latest", "a", "--json").json["trials"][0]["trial"]["attempts"][0]
+    assert shown["transcript"]["output"].count("invalid_request_error") == 2 * 4, "the type and the code"
+
+
 def test_a_key_works_for_its_trial_alone(tmp_path: Path) -> None:
     agent = PLAIN + (
         "open('KEYS', 'a').write(os.environ['OPENAI_API_KEY'] + chr(10))\n"

@@ -34,7 +34,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_exported_files_replay_in_another_store(tmp_path: Path, layout: str) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir(), there.mkdir()
-    long, odd = "x" * (120 if layout == "nodes" else 300), "{id: recording, input: hi, expected: {contains: hi}}"
+    long, odd = "x" * 300, "{id: recording, input: hi, expected: {contains: hi}}"
     more = f"  - {odd}\n  - {{id: {long}, input: hi, expected: {{contains: hi}}}}\n"
     write(here, suite_yaml=CHAT + more)
     with model_server() as server:
@@ -98,6 +98,21 @@ def test_planted_secrets_are_neither_stored_nor_exported(tmp_path: Path) -> None
     assert replayed.states() == recorded.states()
 
 
+def test_a_file_that_was_broken_by_hand_is_not_the_fault_of_the_target(tmp_path: Path) -> None:
+    write(tmp_path, suite_yaml=CHAT)
+    with model_server() as server:
+        drive(tmp_path, "run", "suite.yaml", "--mode", "record", env=server.environment)
+    drive(tmp_path, "export", "latest", "--recordings", "kept")
+    [file] = (tmp_path / "kept").rglob("b.json")
+    (file.parent / "notes.json").write_text("my own")
+    kept = json.loads(file.read_text())
+    kept["trials"][1]["exchanges"][0]["reply"] = {"nonsense": 1}
+    file.write_text(json.dumps(kept))
+    broken = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "kept", "--json")
+    assert (broken.code, broken.states()["b"]) == (3, ["passed", "error"]), broken.both
+    assert "trial 2 of case b (target: chat) cannot be read" in broken.report["why"]["text"]
+
+
 DATASET = {
     "id": "flow.v1",
     "workflowName": "flow",
@@ -152,7 +167,10 @@ def test_a_workflow_dataset_is_replayed_from_the_store_and_from_files_with_its_i
     link = events["transcript"]["events"][0]
     assert (link["recordingId"], link["mode"]) == (f"eval__flow.v1__say__{variant}__coder__inv0", "record")
     linked = store.load(link["recordingId"])
-    assert linked is not None and linked.output == {"text": "HELLO"} and linked.events[0].event["durationMs"] == 20
+    assert linked is not None and linked.output == {"text": "HELLO"} and linked.events[1].event["durationMs"] == 20
+    whole = store.load(f"eval__flow.v1__say__{variant}__target__inv0")
+    assert whole is not None and [each.event["type"] for each in whole.events] == ["recording:linked", "exchange"]
+    assert whole.events[0].event["runId"] == linked.events[0].event["runId"] == link["runId"]
     from_files = drive(tmp_path, *run, "--mode", "replay", "--recordings", "kept", "--store", "other.db")
     assert same_report(from_files.report) == same_report(recorded.report), from_files.both
     assert (tmp_path / "ran").read_text() == "x"

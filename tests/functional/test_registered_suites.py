@@ -152,7 +152,7 @@ def test_an_unknown_name_gets_a_guess(project: Path) -> None:
     ):
         done = drive(project, "run", name, "greetings")
         assert done.code == 2
-        assert done.err.splitlines()[0].startswith(f"{name}: no such file or folder, and no suite of this name")
+        assert done.err.splitlines()[0].startswith(f"error: {name}: no such file or folder, and no suite of this name")
         assert done.err.splitlines()[0].endswith(f"did you mean '{meant}'?")
     nothing = drive(project, "run", "zzz", "--json")
     assert (nothing.code, nothing.json["error"]["problems"][0]["suggestion"]) == (2, "")

@@ -45,7 +45,7 @@ def test_worse_is_1_and_the_tasks_say_where(project: Path) -> None:
     assert by_file == 1
     shown = drive(project, "regressions", "capitals")
     assert shown.out.lstrip().startswith("REGRESSION")
-    assert "1 task fell by more than 0.1: peru 1.00 → 0.00" in shown.out
+    assert "1 case fell by more than 0.1: peru 1.00 → 0.00" in shown.out
     accepted, _ = checked(project, "capitals", "--regression-tolerance", "50")
     assert accepted == 0
 
@@ -90,7 +90,7 @@ def test_a_threshold_that_is_given_decides(project: Path, before: str, now: str,
     assert found["verdict"] == ("REGRESSION" if code else "NO REGRESSION")
     assert any(task["degraded"] for task in found["tasks"]) is bool(code)
     first = drive(project, "regressions", "capitals", "--threshold", threshold).out.strip().splitlines()[0]
-    what = f"{'1 task' if code else 'no task'} fell by more than {threshold}"
+    what = f"{'1 case' if code else 'no case'} fell by more than {threshold}"
     assert first == f"{found['verdict']}   capitals: {what} (--threshold decides, not the comparison below)"
     by_comparison = checked(project, "capitals")[1]
     assert (by_comparison["exit_code"], by_comparison["rule"], by_comparison["threshold"]) == (0, "comparison", 0.1)
@@ -184,7 +184,7 @@ def test_not_worse_is_0_and_undecided_is_what_was_asked_for(project: Path) -> No
     assert (code, found["verdict"]) == (4, "INCONCLUSIVE"), "three cases cannot rule out a loss of 5 points"
     code, found = checked(project, "capitals", "--inconclusive", "fail", "--margin", "90")
     assert (code, found["verdict"]) == (0, "NO REGRESSION")
-    assert "no task fell by more than 0.1" in drive(project, "regressions", "capitals", "-v").out
+    assert "no case fell by more than 0.1" in drive(project, "regressions", "capitals", "-v").out
 
 
 def test_a_run_that_broke_says_nothing_and_is_3(project: Path) -> None:

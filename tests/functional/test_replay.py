@@ -70,6 +70,7 @@ def test_equal_requests_get_their_replies_in_recorded_order_without_key_and_serv
     assert replayed[0].report["metadata"]["taped"] == {
         "mode": "replay",
         "recording": recorded.report["metadata"]["run_id"],
+        "recording_name": recorded.run_name,
         "exchanges": 8,
         "answers": 0,
         "differing": 0,
@@ -109,6 +110,11 @@ def test_one_more_equal_request_than_recorded_is_a_miss_and_one_less_is_reported
     shorter = replay(tmp_path)
     assert shorter.code == 0, shorter.both
     assert shorter.report["metadata"]["taped"]["unasked"] == 2
+    write(tmp_path, suite_yaml=CHAT.replace("id: again", "id: renamed"))
+    left = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--only", "turns")
+    assert "recorded, but no longer in the suite: again" in " ".join(left.out.split())
+    listed = drive(tmp_path, "runs", "--json").json
+    assert [each["mode"] for each in listed["runs"]] == ["replay", "replay", "replay", "record"]
 
 
 def test_auto_records_what_is_missing_and_is_a_recording_itself(tmp_path: Path) -> None:
@@ -134,6 +140,9 @@ def test_a_function_is_not_executed_and_changed_code_is_a_miss(tmp_path: Path) -
     shown = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--recordings", "latest")
     assert shown.code == 0, "what a replay replayed is replayed again"
     assert "answers replayed, target not executed" in " ".join(shown.out.split())
+    planned = drive(tmp_path, "run", "suite.yaml", "--mode", "replay", "--dry-run")
+    assert "cost: nothing, because nothing is sent" in planned.out
+    assert "--replay-timing needs --mode replay" in drive(tmp_path, "run", "suite.yaml", "--replay-timing").err
     write(tmp_path, agent_py=agent.replace("upper", "lower"))
     missed = replay(tmp_path)
     assert missed.code == 3 and "the target has changed since" in missed.report["why"]["text"]

@@ -40,6 +40,12 @@ TASK = {"id": "t", "category": "bug_fix", "prompt": "what is two", "expectedPatt
 TASKS = {"name": "posted", "tasks": [TASK]}
 
 
+def comparing(comparator: str) -> dict[str, Any]:
+    """A grader that runs generated code in the sandbox, and compares what it returns by this."""
+    cases = [{"args": [1], "expected": 1, "comparator": comparator}]
+    return {"function_output": {"function_name": "f", "test_cases": cases}}
+
+
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Two runs of `numbers`, of which the older one is the baseline and the newer one is wrong everywhere."""
@@ -49,8 +55,14 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     succeed(
         folder, "run", "suite.yaml", "--target", "agent.py:wrong", "--run-name", "newer", "--baseline", "none", code=1
     )
-    write(folder, filed_yaml="function: agent.py:right\n")
-    targets = ("right=agent.py:right", "wrong=agent.py:wrong", "filed=filed.yaml", "judge=chat:openai/gpt-4o")
+    write(folder, filed_yaml="function: agent.py:right\n", asked_yaml="http: 'http://127.0.0.1:9/{{wanted}}'\n")
+    targets = (
+        "right=agent.py:right",
+        "wrong=agent.py:wrong",
+        "filed=filed.yaml",
+        "asked=asked.yaml",
+        "judge=chat:openai/gpt-4o",
+    )
     flags = [word for target in targets for word in ("--allow-target", target)]
     with serving(folder, *flags) as server:
         yield server
@@ -206,7 +218,14 @@ def test_runs_are_compared_and_a_suite_has_a_trend(api: Served) -> None:
     found = got(api, "/compare?a=older&b=newer")
     assert (found["verdict"], found["old"]["run_name"], found["new"]["run_name"]) == ("REGRESSION", "older", "newer")
     refused(api.ask("/api/eval/compare?a=older&b=suite.yaml"), 404, "suite.yaml")
+    first = api.ask("/api/eval/compare?a=older&b=newer&limit=2")
+    rest = api.ask(first.headers["link"].partition(">")[0].removeprefix("<"))
+    assert (len(first.json["cases"]), rest.headers["link"]) == (2, None)
+    assert first.json["cases"] + rest.json["cases"] == found["cases"]
+    assert got(api, "/compare?a=default&b=newer")["old"]["source"] == "baseline default"
     trend = got(api, "/suites/numbers/trend")
+    assert [len(target["cases"]) for target in trend["targets"]] == [4] * len(trend["targets"])
+    assert all(not target["cases"] for target in got(api, "/suites/numbers/trend?cursor=4")["targets"])
     assert sum(len(target["runs"]) for target in trend["targets"]) >= 2
     assert got(api, "/suites/numbers/flaky") == []
     refused(api.ask("/api/eval/suites/agent.py/trend"), 404)
@@ -221,7 +240,28 @@ def test_retrieval_is_measured_by_rank(api: Served) -> None:
     refused(api.ask("/api/eval/rag", "POST", data={"query": " "}), 400, "query")
 
 
+def test_no_word_of_a_client_is_taken_for_a_file(api: Served) -> None:
+    path = api.folder / "suite.yaml"
+    for address in ("/suites/suite.yaml", f"/suites/{path}", "/suites?name=agent.py", f"/compare?a=older&b={path}"):
+        assert api.ask(address).status == 404, address
+    for baseline in ("suite.yaml", "agent.py"):
+        refused(
+            api.ask("/api/eval/run", "POST", data={"suiteId": "numbers", "baselineId": baseline}), 400, "not a file"
+        )
+
+
+def test_head_is_answered_wherever_get_is(api: Served) -> None:
+    for path in ("/api/eval/runs?limit=1", "/api/eval/runs/older", "/api/health", "/runs/older", "/runs/gone"):
+        asked, head = api.ask(path), api.ask(path, "HEAD")
+        assert (head.status, head.body) == (asked.status, b""), path
+        assert [head.headers[name] for name in ("etag", "link")] == [asked.headers[name] for name in ("etag", "link")]
+    assert api.ask("/api/eval/runs/older", "HEAD", token="wrong").status == 401
+    assert api.ask("/api/eval/runs/older/events", "HEAD").status == 405
+    assert api.ask("/api/eval/rag", "HEAD").status == 405
+
+
 def test_a_run_is_started_and_waited_for(api: Served) -> None:
+    before = sum(len(target["runs"]) for target in got(api, "/suites/numbers/trend")["targets"])
     answer = api.ask("/api/eval/run?wait=60", "POST", data={"suiteId": "numbers", "timeout": 20, "baselineId": "none"})
     assert answer.status == 201, answer.text
     run = answer.json
@@ -229,6 +269,7 @@ def test_a_run_is_started_and_waited_for(api: Served) -> None:
     assert len(run["results"]) == 4
     assert answer.headers["location"] == f"/api/eval/runs/{run['id']}"
     assert got(api, f"/runs/{run['id']}")["passed"] == 3
+    assert sum(len(target["runs"]) for target in got(api, "/suites/numbers/trend")["targets"]) == before + 1
     assert [each["id"] for each in got(api, f"/matrix/{run['id']}")] == [run["id"]]
     refused(api.ask(f"/api/eval/runs/{run['id']}/cancel", "POST"), 400, "not being run")
 
@@ -349,6 +390,11 @@ def test_a_body_that_is_no_json_is_called_that(api: Served, body: str) -> None:
         ({"evals": [{"$ref": "x.yaml"}]}, "evals"),
         ({"config": {"judge_model": "openai:gpt"}}, "config.judge_model"),
         ({"gate": {"regression": {"baseline": "/etc/passwd"}}}, "gate.regression.baseline"),
+        ({"gate": {"regression": {"baseline": "suite.yaml"}}}, "gate.regression.baseline"),
+        ({"graders": [comparing("agent.py:right")]}, "graders.function_output"),
+        ({"graders": [{"weighted": {"graders": [{"not": comparing("os:rename")}]}}]}, "function_output"),
+        ({"vars": {"how": "os:rename"}, "graders": [comparing("{{how}}")]}, "function_output"),
+        ({"vars": {"Wanted": "x"}}, "vars.Wanted"),
         ({"graders": ["agent.py:grade"]}, "graders"),
         ({"graders": [{"function": "agent.py:grade"}]}, "graders.function"),
         ({"graders": [{"scorer": "agent.py:score"}]}, "graders.scorer"),
@@ -375,6 +421,8 @@ def test_a_posted_suite_reaches_nothing_of_the_machine(api: Served, change: dict
         ({"files": ["suite.yaml"]}, "files.suite.yaml"),
         ({"input": "{{HOME}}"}, "{{home}}"),
         ({"expected": {"function": "agent.py:grade"}}, "function"),
+        ({"expected": comparing("agent.py:right")}, "agent.py:right"),
+        ({"vars": {"how": "os:rename"}, "expected": comparing("{{how}}")}, "os:rename"),
         ({"graders": [{"scorer": "agent.py:score"}]}, "scorer"),
         ({"expected": {"exact": "{{PATH}}"}}, "{{path}}"),
         ({"execution": {"type": "http", "base_url": "http://169.254.169.254"}}, "execution"),

@@ -26,6 +26,7 @@ from evalharness.actions.rate_answers import (
 from evalharness.actions.regrade_run import RegradeRequest, regrade_runs
 from evalharness.actions.verify_report import verify_any
 from evalharness.domain.seen_item import SeenItem
+from evalharness.domain.transcript import Answer
 from evalharness.errors import UsageError
 from evalharness.harness import Harness
 
@@ -320,6 +321,40 @@ def test_gold_tells_about_reviewers_and_nothing_else(harness: Harness, tmp_path:
     assert report.reviews is not None
     assert (report.summary.passed, report.reviews.reviews) == (11, 11)
     assert report.reviews.reviewers[0].gold == len(asked)
+    for item in seen:  # once the run is finished nothing can be changed, which would tell gold apart
+        with pytest.raises(UsageError, match="nothing can be changed"):
+            harness.call(submit_review, "ann", item.id, False)
+
+
+def test_gold_looks_like_a_conversation_where_conversations_are_shown(harness: Harness, tmp_path: Path) -> None:
+    def chat(text: str) -> Answer:
+        messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "a"}]
+        return Answer(output="a", messages=messages)
+
+    (tmp_path / "gold.jsonl").write_text('{"input": "gold", "output": "g", "rating": true}')
+    grader = human(gold="gold.jsonl", show="transcript")
+    run_of(harness, suite(*[case(n, grader) for n in range(3)]), tmp_path, chat)
+    seen: list[SeenItem] = []
+    rate_all(harness, "ann", lambda item: seen.append(item) or True)
+    assert "gold" in [item.question for item in seen]
+    shapes = [[(message["role"], list(message)) for message in item.answers[0].messages] for item in seen]
+    assert shapes == [[("user", ["role", "content"]), ("assistant", ["role", "content"])]] * 4
+
+
+def test_a_run_that_was_killed_before_anybody_was_asked_is_found(harness: Harness, tmp_path: Path) -> None:
+    """As a kill leaves it: its trials are there, and nothing that is made when a run comes to a stop."""
+    whole = run_of(harness, suite(case(1, human()), case(2, human())), tmp_path)
+    store = harness.context.store
+    [killed] = store.add_runs([whole.model_copy(update={"id": "", "name": "killed", "report": None})])
+    [trial, _] = store.trials(whole.id)
+    store.put(killed.id, trial)
+    store.flush()
+    store.remove_run(whole)
+    with store.claim(killed):
+        assert harness.call(lease_item, "ann") is None, "it is under way"
+    assert rate_all(harness, "ann", True) == 1
+    assert state_of(harness, killed, "secret-case-1")[0] == "passed"
+    assert harness.call(oversee_reviews, "killed").figures.decided == 1
 
 
 @pytest.mark.parametrize(
@@ -434,6 +469,19 @@ def test_a_remark_overrides_nothing(harness: Harness, tmp_path: Path) -> None:
     assert state_of(harness, run, "secret-case-1")[0] == "passed"
     with pytest.raises(UsageError, match="no trial 2"):
         harness.call(remark_grade, "owner", run.name, "secret-case-1", 1, "contains", agrees=True)
+
+
+def test_a_remark_is_about_one_of_two_people_and_not_about_a_grade_that_is_awaited(
+    harness: Harness, tmp_path: Path
+) -> None:
+    run = run_of(harness, suite(case(1, human(rubric="first"), human(rubric="second"))), tmp_path)
+    with pytest.raises(UsageError, match="no grade yet"):
+        harness.call(remark_grade, "owner", run.name, "secret-case-1", 0, "human", agrees=True)
+    rate_all(harness, "ann", True)
+    for name in ("human", "human_2"):
+        harness.call(remark_grade, "owner", run.name, "secret-case-1", 0, name, agrees=name == "human")
+    remarks = harness.call(oversee_reviews, run.name).remarks
+    assert [(each.grader, each.agrees) for each in remarks] == [("human", True), ("human_2", False)]
 
 
 # Crowds. Real processes share one file; some of them leave while they hold an item.

@@ -83,6 +83,15 @@ def test_validate_finds_it_without_running_anything(folder: Path, target: str, m
     assert message in drive(folder, "validate", "suite.yaml").both, "other problems do not hide it"
 
 
+def test_validate_lists_the_targets_of_a_broken_suite_among_its_problems_by_line(folder: Path) -> None:
+    targets = "targets: {one: agent.py:anwser}\nvariants:\n  - {name: a, target: one}\n  - {name: b, target: no.py:f}\n"
+    write(folder, suite_yaml=SUITE.format("nowhere.py:f") + "trails: 3\n" + targets)
+    reported = [line.split(": ")[:2] for line in drive(folder, "validate", "suite.yaml").err.splitlines()]
+    places = [(int(place.rpartition(":")[2]), field) for place, field in (line for line in reported if len(line) == 2)]
+    assert [field for _, field in places] == ["target", "trails", "targets.one", "variants[1]"]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize(
     "target",
     [

@@ -166,9 +166,16 @@ def _seen_in_file(request: ObserveRequest, redact: Any) -> _Seen:
         case_id = (name or (path.stem if len(found) == 1 else f"{path.stem}-{number}")).replace("{{", "{ {")
         ids[case_id] += 1
         case_id = case_id if ids[case_id] == 1 else f"{case_id}-{ids[case_id]}"
-        question = request.question or asked or _question(path, case_id, clean)
+        question = request.question or asked or _question(clean)
+        if not question and len(found) == 1:
+            raise UsageError(f"{path}: {case_id} does not say what was asked", hint=Hint("hint.capture_input"))
+        if not question:
+            seen.unread += 1
+            continue
         case = Case(id=case_id, input=redact(question))
         seen.cases.append(Observed(case, case, clean))
+    if not seen.cases:
+        raise UsageError(f"{path}: no conversation says what was asked")
     for wanted in request.cases:
         if wanted not in {each.case.id for each in seen.cases}:
             raise UnknownName(f"case in {path.name}", wanted, [each.case.id for each in seen.cases])
@@ -176,13 +183,11 @@ def _seen_in_file(request: ObserveRequest, redact: Any) -> _Seen:
     return seen
 
 
-def _question(path: Path, case_id: str, transcript: Transcript) -> Json:
-    """What the user said, one after the other."""
+def _question(transcript: Transcript) -> Json:
+    """What the user said, one after the other; empty if it was nothing."""
     said = [str(message.get("content") or "") for message in transcript.messages if message.get("role") == "user"]
     asked = [text for text in said if text]
-    if not asked:
-        raise UsageError(f"{path}: {case_id} does not say what was asked", hint=Hint("hint.capture_input"))
-    return asked[0] if len(asked) == 1 else {"messages": [{"role": "user", "content": text} for text in asked]}
+    return {"messages": [{"role": "user", "content": text} for text in asked]} if len(asked) > 1 else "".join(asked)
 
 
 def _conversations(path: Path, request: ObserveRequest, seen: _Seen) -> Iterator[tuple[str, Json, Transcript]]:

@@ -52,6 +52,7 @@ def _run_row(line: RunLine, store: Store) -> Row:
         "variant": line.variant,
         "created_at": datetime.fromisoformat(line.created_at),
         "regrade_of": line.regrade_of,
+        "mode": line.mode,
         "verdict": report.verdict,
         "cases": summary.total_evals,
         "trials_per_case": report.metadata.trials_per_case,

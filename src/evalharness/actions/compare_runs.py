@@ -19,7 +19,7 @@ from evalharness.steps.compare_reports import (
     with_lost_cases,
 )
 from evalharness.steps.find_reports import find_reports
-from evalharness.steps.report_runs import compared_cases, reported_comparisons
+from evalharness.steps.report_runs import reported_comparisons
 
 
 async def compare_runs(
@@ -37,11 +37,6 @@ async def compare_runs(
 async def report_comparisons(context: Context, comparisons: Sequence[Comparison]) -> list[ReportedComparison]:
     """For reporters: with the runs that the store has."""
     return reported_comparisons(comparisons, context.store)
-
-
-async def open_comparison(context: Context, comparison: Comparison, *case_ids: str) -> ReportedComparison:
-    """For pages: of these cases alone it can be read what was asked, since the runs may be large."""
-    return compared_cases(comparison, context.store, case_ids)
 
 
 async def judge_runs(

@@ -16,7 +16,7 @@ from evalharness.engine.reviewing.review_queue import ReviewQueue
 from evalharness.engine.reviewing.seen_by_reviewers import item_in_own_letters
 from evalharness.errors import UsageError
 from evalharness.formats.reviews.argilla import argilla_text, read_argilla
-from evalharness.formats.reviews.label_studio import label_studio_text, read_label_studio
+from evalharness.formats.reviews.label_studio import label_studio_text, labelling_config, read_label_studio
 from evalharness.formats.reviews.review_rows import GivenReview, csv_text, jsonl_text, read_csv, read_jsonl, review_rows
 from evalharness.steps.find_reviewers import reviewer_named
 from evalharness.steps.find_runs import find_run
@@ -36,6 +36,12 @@ async def export_reviews(context: Context, run: str, layout: Layout = "jsonl") -
         return jsonl_text(rows) if layout == "jsonl" else csv_text(rows)
     pairs = [(each, item_in_own_letters(each.item)) for each in reviewed]
     return label_studio_text(pairs) if layout == "label-studio" else argilla_text(pairs)
+
+
+async def export_labelling_config(context: Context, run: str) -> str:
+    """What a project of Label Studio needs to take the tasks of `export_reviews`, as XML."""
+    reviewed = context.store.reviews.items(find_run(run, context.store).id)
+    return labelling_config(item_in_own_letters(each.item) for each in reviewed)
 
 
 async def import_reviews(context: Context, run: str, file: Path, layout: Layout) -> ImportedReviews:
@@ -69,12 +75,17 @@ async def import_reviews(context: Context, run: str, file: Path, layout: Layout)
 
 
 def _item_of(given: GivenReview, reviewed: Sequence[ReviewedItem], run_name: str) -> ReviewItem:
+    place, found = (given.case_id, given.trial_index), []
     for item, _, links in reviewed:
         if given.item_id and item.id == given.item_id:
             return item
         is_grader = given.grader in ("", item.grader)
-        place = (given.case_id, given.trial_index)
         if not given.item_id and is_grader and any((link.case_id, link.trial_index) == place for link in links):
-            return item
+            found.append(item)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        message = f"{given.where}: trial {given.trial_index + 1} of case '{given.case_id}' has {len(found)} items"
+        raise UsageError(message, hint="name the grader, or the item as an export has it")
     what = f"item {given.item_id}" if given.item_id else f"trial {given.trial_index + 1} of case '{given.case_id}'"
     raise UsageError(f"{given.where}: run {run_name} has no review of {what}", hint="name the run it was exported from")

@@ -24,13 +24,22 @@ async def export_recordings(context: Context, references: Sequence[str], folder:
     runs = [find_run(reference, store) for reference in references]
     for run in runs:
         if run.options.mode not in ("record", "auto"):
-            raise UsageError(f"run {run.name} was not recorded", hint=Hint("hint.record_first"))
+            raise UsageError(f"run {run.name} was not recorded", hint=Hint("hint.export_recorded"))
     redact = store.redactor.redact_value
     written = 0
     for run in runs:
         notes = StoredRecording(run, store).notes
-        of_run = (run.suite.name, run.variant, run.name, run.options.recording_secret, run.lock.seed, run.created_at)
-        about = registry.load("exchanges", "run")(*of_run, notes)
+        about = registry.load("exchanges", "run")(
+            suite=run.suite.name,
+            variant=run.variant,
+            run_id=run.id,
+            run=run.name,
+            mode=run.options.mode,
+            secret=run.options.recording_secret,
+            seed=run.lock.seed,
+            created_at=run.created_at,
+            notes=notes,
+        )
         write = registry.load("exchanges", f"write_{layout}")
         written += sum(1 for _ in write(folder, about, _trials(run, store), redact))
     return written

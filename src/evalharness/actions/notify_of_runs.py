@@ -41,14 +41,14 @@ async def notify_of_runs(
     """One message to each place for all runs that are told there; returns a warning for each that did not arrive."""
     context = context.with_environment(env)
     redact = redactor_for([run.suite for run in runs], {**variables, **env}, context.settings).redact
-    told: list[_Told] = []
+    recipients: list[_Recipient] = []
     warnings: list[Finding] = []
     for run in runs:
         found, failed = _addresses(run.suite, variables, context.settings)
         warnings += failed
         for to in found:
-            _among(told, to, Path(run.root)).runs.append(reported_run(run, context.store))
-    messages = [message for each in told for message in each.messages()]
+            _among(recipients, to, Path(run.root)).runs.append(reported_run(run, context.store))
+    messages = [message for each in recipients for message in each.messages()]
     return [*warnings, *await send_notifications(messages, redact, context.settings, limit_s)]
 
 
@@ -64,7 +64,7 @@ async def notify_of_phase(
     for step in result.steps:
         if step.step.phase_eval is None or step.exit_code is None:
             continue
-        told: list[_Told] = []
+        recipients: list[_Recipient] = []
         for file in step.files:
             suite = file.suite
             assert suite is not None, "a phase runs suites without errors"
@@ -80,8 +80,8 @@ async def notify_of_phase(
                 warnings.append(finding("notify.nobody", "warning", suite=suite.name))
             for to in found:
                 if asked or to.is_due(code):
-                    _among(told, to, file.root).runs.extend(runs)
-        messages += [Message(each.to, _notice_of(result, step, each.runs), each.folder) for each in told]
+                    _among(recipients, to, file.root).runs.extend(runs)
+        messages += [Message(each.to, _notice_of(result, step, each.runs), each.folder) for each in recipients]
     return [*warnings, *await send_notifications(messages, redact, context.settings)]
 
 
@@ -111,7 +111,7 @@ def _addresses(
 
 
 @dataclass(slots=True)
-class _Told:
+class _Recipient:
     to: Notification
     folder: Path
     runs: list[ReportedRun] = field(default_factory=list)
@@ -133,12 +133,12 @@ def _verdict_of(runs: Sequence[ReportedRun], code: int) -> str:
     return next(each.report.verdict for each in runs if each.report.exit_code == code)
 
 
-def _among(told: list[_Told], to: Notification, folder: Path) -> _Told:
-    for each in told:
+def _among(recipients: list[_Recipient], to: Notification, folder: Path) -> _Recipient:
+    for each in recipients:
         if each.to == to and (each.folder == folder or not to.command):
             return each
-    told.append(_Told(to, folder))
-    return told[-1]
+    recipients.append(_Recipient(to, folder))
+    return recipients[-1]
 
 
 def _is_quiet(each: ReportedRun) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalharness.contracts.context import Context
 from evalharness.domain.problem import Problem
+from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import PYTHON, Suite
 from evalharness.errors import InvalidFile, UsageError
 from evalharness.formats.suite_files import load_text, ready_made_suites, suites_below
@@ -20,6 +21,7 @@ from evalharness.steps.check_targets import check_asked_target
 from evalharness.steps.choose_targets import asked_target
 from evalharness.steps.collect_variables import redactor_for
 from evalharness.steps.find_suites import register_suites, without_file
+from evalharness.values.variables import needed
 
 MOST_CASES = 100_000
 _NOT_ASCII = re.compile("[\x7f-\uffff]")
@@ -52,7 +54,7 @@ async def post_suite(context: Context, written: Mapping[str, Any], targets: Mapp
     if loaded.name != name:
         raise UsageError("this is not a suite", hint="give it `tasks`, or `test_cases`")
     suite = loaded.model_copy(update={"target": target})
-    problems = [*suite_problems(suite, _models(targets)), *_lost_values(context, suite)]
+    problems = [*suite_problems(suite, _models(targets)), *_lost_values(context, suite), *_taken(suite, targets)]
     if not suite.cases or len(suite.cases) > MOST_CASES:
         problems.append(Problem(POSTED, 0, "test_cases", f"must have between 1 and {MOST_CASES:,} cases"))
     if problems:
@@ -83,6 +85,19 @@ def _lost_values(context: Context, suite: Suite) -> Iterator[Problem]:
     for name, value in suite.vars.items():
         if "[redacted" in value or redact(value) != value:
             yield Problem(POSTED, 0, f"vars.{name}", "must not be a secret, which would not be stored")
+
+
+def _taken(suite: Suite, targets: Mapping[str, str]) -> Iterator[Problem]:
+    """The owner says what the variables of a registered target stand for; it may be run on any of them."""
+    owned = {name for written in targets.values() for name in needed(_plain(asked_target(written)))}
+    for name in suite.vars:
+        if name.lower() in owned:
+            yield Problem(POSTED, 0, f"vars.{name}", "must not be a variable of a target that this server registered")
+
+
+def _plain(target: TargetSpec) -> Any:
+    """Its prompt is filled in by cases."""
+    return target.model_dump(mode="json", exclude={"prompt"})
 
 
 def _models(targets: Mapping[str, str]) -> set[str]:

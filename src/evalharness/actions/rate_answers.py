@@ -18,7 +18,7 @@ from evalharness.engine.reviewing.seen_by_reviewers import item_in_own_letters, 
 from evalharness.steps.ask_people import queue_reviews
 from evalharness.steps.find_reviewers import reviewer_named
 from evalharness.steps.find_runs import find_run
-from evalharness.steps.settle_reviews import settle_reviews
+from evalharness.steps.settle_reviews import ask_for_killed_runs, settle_reviews
 from evalharness.values.json_value import Json
 
 
@@ -28,6 +28,7 @@ async def open_queue(context: Context, run: str | None = None) -> str | None:
     A run whose process was killed has no items yet: they are made here.
     """
     if run is None:
+        ask_for_killed_runs(context)
         settle_reviews(context)
         return None
     found = find_run(run, context.store)
@@ -43,6 +44,13 @@ async def lease_item(
 
     Somebody whom the store does not know yet is added. Raises UsageError for a reviewer who was revoked.
     """
+    found = _leased(context, reviewer, run_id, source)
+    if found is None and ask_for_killed_runs(context):
+        found = _leased(context, reviewer, run_id, source)
+    return found
+
+
+def _leased(context: Context, reviewer: str, run_id: str | None, source: str) -> LeasedItem | None:
     with _queue(context, source) as queue:
         person = reviewer_named(queue.book, reviewer, now=queue.now)
         open_items = queue.book.open_items(person.name, run_id)

@@ -104,7 +104,7 @@ def _planned(run: Run, store: Store) -> PlannedRun:
         cases=len(run.suite.cases),
         trials_per_case=run.lock.trials,
         trials=run.planned_trials,
-        known_cost_usd=_known_cost(store, run),
+        known_cost_usd=0.0 if run.options.mode == "replay" else _known_cost(store, run),
         sequential=run.options.sequential,
     )
 
@@ -252,7 +252,7 @@ def _prepared(
         variant = variant.model_copy(update={"name": fill(variant.name, variables.public())})
     budget = shared or budget_for(options, suite.config)
     item = prepare_run(suite, variant, variables, options, file, budget, context)
-    item.notes = (*request.notes, *_judge_without_work(suite, options.judge_model))
+    item.notes = (*item.notes, *request.notes, *_judge_without_work(suite, options.judge_model))
     if request.sequential is None:
         return item
     from evalharness.steps.choose_stopping import stopping_plan

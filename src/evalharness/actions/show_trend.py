@@ -33,6 +33,8 @@ class TrendRequest:
     targets: tuple[str, ...] = ()
     limit: int = 30
     """Runs of each target; of the others, those of the same time."""
+    most_cases: int | None = None
+    """How many cases of all runs together are read, the newest runs first; of older ones it shows figures alone."""
 
 
 async def show_trend(context: Context, request: TrendRequest) -> Trend:
@@ -66,7 +68,7 @@ def _newest(store: Store, suite_name: str, since: str, request: TrendRequest) ->
     found: ByTarget = {}
     before: ByTarget = {}
     number_before, has_earlier = 0, False
-    for outline in store.outlines(suite_name):
+    for outline in store.outlines(suite_name, request.most_cases):
         if wanted and outline.variant not in wanted:
             continue
         is_full = len(found.get(outline.variant, ())) == request.limit

@@ -16,7 +16,7 @@ from evalharness.reports import report_files
 from evalharness.steps.find_reports import no_such_file
 from evalharness.steps.find_runs import counted_back, find_run, named_baseline
 from evalharness.steps.make_report import with_report
-from evalharness.steps.report_runs import reported_run
+from evalharness.steps.report_runs import reported_run, stored_run
 
 
 async def write_report(context: Context, run: Run | ReportedRun | str, path: Path, reporter: str | None = None) -> None:
@@ -37,6 +37,16 @@ async def write_report(context: Context, run: Run | ReportedRun | str, path: Pat
 async def find_reported(context: Context, references: Sequence[str]) -> list[ReportedRun]:
     """Runs, baselines (all their runs) and files with JSON reports (all their reports), in this order."""
     return [found for reference in references for found in _found(context, reference)]
+
+
+async def find_together(context: Context, matrix_id: str) -> list[ReportedRun]:
+    """The runs that one command started together, with their reports as they were kept, without what was asked: they
+    may be large. Raises UnknownName if there are none."""
+    store = context.store
+    ends = store.ends(matrix_id)
+    if not ends:
+        raise UnknownName("matrix", matrix_id, [])
+    return [stored_run(end.id, store) for end in ends]
 
 
 def _found(context: Context, reference: str) -> Iterator[ReportedRun]:

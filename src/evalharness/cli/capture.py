@@ -95,7 +95,7 @@ def _captured(harness: Any, kind: Any, source: str, cases: tuple[str, ...], flag
         "replace": flags["force"],
     }
     if kind != "regression":
-        told = {"question": flags["question"], "any_arguments": flags["any_arguments"]}
-        return harness.call(capture_observed, ObserveRequest(source=source, kind=kind, **told, **shared))
+        options = {"question": flags["question"], "any_arguments": flags["any_arguments"]}
+        return harness.call(capture_observed, ObserveRequest(source=source, kind=kind, **options, **shared))
     about: dict[str, Any] = {name.removeprefix("captured_"): flags[name] or "" for name in OF_REGRESSIONS}
     return harness.call(capture_cases, CaptureRequest(run=source, **about, **shared))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,7 +21,9 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.references import RUN
+from evalharness.domain.comparison import Comparison, Regressions
 from evalharness.errors import UsageError
+from evalharness.reports.terminal.screen import Screen
 
 
 @click.command("compare", cls=Command)
@@ -62,7 +63,7 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
     from evalharness.cli.stdout import command_name, screen_on
     from evalharness.harness import Harness
 
-    code, judged, files = 0, None, list[Path]()
+    code, judged = 0, None
     with Harness.open(flags["store"], to_read=True) as harness:
         if flags["fail"]:
             judged = harness.call(judge_runs, references, rule_overrides(flags), flags["suite"])
@@ -72,27 +73,33 @@ def _compare(references: Sequence[str], flags: Mapping[str, Any]) -> int:
         redact = harness.redact
         if flags["fail"] and (step := github_step(harness, flags)):
             step.show_comparisons(comparisons, code)
+        show: Callable[[], object] = partial(_show, comparisons, judged, screen_on(sys.stdout, redact), flags)
         if flags["as_json"] or flags["outputs"]:
             from evalharness.actions.compare_runs import report_comparisons
-            from evalharness.cli.written_files import write_all
+            from evalharness.cli.written_files import say_written, write_below
             from evalharness.domain.reported_run import Presentation
             from evalharness.reports.report_files import print_comparisons, write_comparisons  # slow to load
 
             compared = harness.call(report_comparisons, comparisons)
             presentation = Presentation(redact, command_name(), flags["store"])
+            if flags["as_json"]:
+                show = partial(print_comparisons, "json", compared, sys.stdout, presentation)
             writes = [partial(write_comparisons, [path], compared, presentation) for path in flags["outputs"]]
-            code, files = write_all(code, writes, redact)
-        if flags["as_json"]:
-            print_comparisons("json", compared, sys.stdout, presentation)
+            code, files = write_below(show, code, writes, redact)
+            if not flags["as_json"] and flags["verbosity"] >= 0:
+                say_written(files, screen_on(sys.stdout, redact))
         else:
-            from evalharness.cli.written_files import say_written
-            from evalharness.reports.terminal.comparison import ComparisonReport
-            from evalharness.reports.terminal.regressions import RegressionsReport
-
-            screen = screen_on(sys.stdout, redact)
-            if judged is not None:
-                RegressionsReport(screen, flags["store"], flags["verbosity"]).show(judged)
-            else:
-                ComparisonReport(screen, flags["store"], flags["verbosity"]).show_all(comparisons)
-            say_written(files if flags["verbosity"] >= 0 else (), screen)
+            show()
     return code
+
+
+def _show(
+    comparisons: Sequence[Comparison], judged: Regressions | None, screen: Screen, flags: Mapping[str, Any]
+) -> None:
+    from evalharness.reports.terminal.comparison import ComparisonReport
+    from evalharness.reports.terminal.regressions import RegressionsReport
+
+    if judged is not None:
+        RegressionsReport(screen, flags["store"], flags["verbosity"]).show(judged)
+    else:
+        ComparisonReport(screen, flags["store"], flags["verbosity"]).show_all(comparisons)

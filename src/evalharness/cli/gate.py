@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def command(run: str, **flags: Any) -> int:
     from evalharness.actions.gate_run import gate_run
     from evalharness.cli.github import github_step
     from evalharness.cli.stdout import command_name, screen_on
-    from evalharness.cli.written_files import say_written, write_all
+    from evalharness.cli.written_files import say_written, write_below
     from evalharness.harness import Harness
     from evalharness.reports.terminal.gate import GateReport
     from evalharness.reports.without_details import shows_details, without_details
@@ -54,20 +55,21 @@ def command(run: str, **flags: Any) -> int:
     with Harness.open(flags["store"], to_read=True) as harness:
         reported = harness.call(gate_run, run, gate_overrides(flags))
         report = reported.report
-        code, files = report.exit_code, list[Path]()
         if step := github_step(harness, flags):
             step.show_runs([reported])
-        if flags["outputs"]:
-            presentation = Presentation(harness.redact, command_name(), flags["store"])
-            writes = [partial(write_reports, [path], [reported], presentation) for path in flags["outputs"]]
-            code, files = write_all(code, writes, harness.redact)
+        screen = screen_on(sys.stdout, harness.redact)
         if flags["as_json"]:
             kept = {"metadata", "verdict", "exit_code", "why", "gate", "comparison"}
             shown = reported if shows_details(reported.run) else without_details(reported)
             document = {"gate_report": with_texts(shown.report, include=kept)}
-            print(json_text(document, harness.redact))
+            show: Callable[[], object] = partial(print, json_text(document, harness.redact))
         else:
-            screen = screen_on(sys.stdout, harness.redact)
-            GateReport(screen, flags["verbosity"]).show(report)
-            say_written(files if flags["verbosity"] >= 0 else (), screen)
+            show = partial(GateReport(screen, flags["verbosity"]).show, report)
+        writes = []
+        if flags["outputs"]:
+            presentation = Presentation(harness.redact, command_name(), flags["store"])
+            writes = [partial(write_reports, [path], [reported], presentation) for path in flags["outputs"]]
+        code, files = write_below(show, report.exit_code, writes, harness.redact)
+        if not flags["as_json"] and flags["verbosity"] >= 0:
+            say_written(files, screen)
     return code

@@ -161,9 +161,9 @@ class _Session:
                 back = self._harness.call(undo_review, self._reviewer, source=SOURCE)
                 said = _draft(back.draft)
                 self._keep(back, {})
-                told = f"; you said {rating_text(back, said['rating'])}" if "rating" in said else ""
+                rating = f"; you said {rating_text(back, said['rating'])}" if "rating" in said else ""
                 comment = f": {said['comment']}" if said.get("comment") else ""
-                self._screen.say(f"taken back{told}{comment}")
+                self._screen.say(f"taken back{rating}{comment}")
             else:
                 raise UsageError(f"unknown command {word}", hint="type /skip REASON, /undo or /quit")
         except UsageError as error:
@@ -180,6 +180,15 @@ def _ask(what: str) -> str:
     if line.startswith("/"):
         _command(line.strip())
     return line.strip()
+
+
+def _ask_owner(screen: Any, what: str) -> str:
+    """Whoever decides can leave, but neither skip nor undo."""
+    while True:
+        try:
+            return _ask(what)
+        except _CommandError as asked:
+            screen.say((f"error: {asked} cannot be used here; type a rating, or /quit", "red"))
 
 
 def _command(typed: str) -> NoReturn:
@@ -239,9 +248,9 @@ def _adjudicate(harness: Any, screen: Any, name: str, run: str | None) -> int:
             value = None
             while value is None:
                 screen.say(words)
-                value = _value(item, _ask(what))
+                value = _value(item, _ask_owner(screen, what))
             rating = {**rating, criterion: value} if criterion else value
-        comment = _ask("comment (or nothing)")
+        comment = _ask_owner(screen, "comment (or nothing)")
         harness.call(adjudicate_item, name, item.id, rating, comment, source=SOURCE)
         screen.say("decided")
     screen.say("That was the last one. Thank you." if disputed else "No item is disputed.")

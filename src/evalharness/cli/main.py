@@ -120,6 +120,8 @@ MEANT_OPTIONS = {
     "--junitxml": "--output",
 }
 """What people who come from other tools type, and what does it here: for suggestions only."""
+EXTRA = "got unexpected extra "
+"""How click begins to say that there are too many arguments."""
 COMPLETION_VARIABLE = "_EVAL_HARNESS_COMPLETE"
 """The script of `completion` calls this program with it."""
 
@@ -267,7 +269,9 @@ def _usage_words(error: click.ClickException) -> str:
         return f"{error.option_name} {'takes no value' if takes_none else 'needs a value'}"
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, error.ctx)}: {_unlike_a_sentence(error.message)}"
-    return _unlike_a_sentence(error.format_message())
+    words = _unlike_a_sentence(error.format_message())
+    number, _, extra = words.removeprefix(EXTRA).partition(" (")
+    return f"unexpected {number}: {extra.removesuffix(')')}" if words.startswith(EXTRA) else words
 
 
 def _meant_option(error: click.NoSuchOption) -> str | None:
@@ -317,7 +321,9 @@ def _tell(message: str, hint: str | Hint, code: int, words: list[str], problems:
         document = {"error": {"code": code, "message": message, "hint": hint, "problems": listed}}
         print(json_text(document, redact))
         return code
-    lines = [*map(say, without_repeats(problems)), f"error: {message}", *([f"  {hint}"] if hint else [])]
+    listed_first = without_repeats(problems) if len(problems) > 1 else ()
+    said = say(problems[0]) if len(problems) == 1 else message
+    lines = [*map(say, listed_first), f"error: {said}", *([f"  {hint}"] if hint else [])]
     if sys.stderr.isatty():
         _wrap(lines, redact)
     else:

@@ -186,7 +186,7 @@ def signals_handled(stop: Any, *, hides_printed: bool = False) -> Iterator[Signa
     numbers = [number for number in ENDING if number != signal.SIGHUP or not _outlives_terminal()]
     former = {number: signal.signal(number, guard.on_signal) for number in numbers}
     try:
-        with _exits_guarded(), _collecting_less(), orphans_adopted(), _printing_kept(is_hidden=hides_printed):
+        with _exits_guarded(), collecting_less(), orphans_adopted(), _printing_kept(is_hidden=hides_printed):
             yield guard
     finally:
         guard.rest()
@@ -253,7 +253,7 @@ def orphans_adopted() -> Iterator[None]:
 
 
 @contextmanager
-def _collecting_less() -> Iterator[None]:
+def collecting_less() -> Iterator[None]:
     """What trials leave behind has no cycles: looking for some after every 700 objects costs a fifth of a quick run."""
     former = gc.get_threshold()
     gc.freeze()

@@ -46,7 +46,7 @@ def gateway_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--replay-timing",
         is_flag=True,
         heading=EXECUTION,
-        help="With --gateway: replay streams as slowly as they were recorded.",
+        help="With --mode replay or auto: replay streams of the gateway as slowly as they were recorded.",
     )
     with_options: Callable[..., Any] = gateway(timing(command))
     return with_options
@@ -57,4 +57,6 @@ def recording_wishes(flags: dict[str, Any]) -> dict[str, Any]:
     mode = flags["mode"] or "live"
     if flags["recordings"] and mode in ("live", "record"):
         refuse("recordings", "--recordings needs --mode replay or --mode auto")
+    if flags["replay_timing"] and mode in ("live", "record"):
+        refuse("replay_timing", "--replay-timing needs --mode replay or --mode auto")
     return {"mode": mode, "recordings": flags["recordings"]}

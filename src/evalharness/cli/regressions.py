@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -79,7 +79,7 @@ def command(suite: str, **flags: Any) -> int:
     )
     with Harness.open(flags["store"], to_read=True) as harness:
         found = harness.call(check_regressions, request)
-        redact, code, files = harness.redact, int(found.exit_code), list[Path]()
+        redact, code = harness.redact, int(found.exit_code)
         if step := github_step(harness, flags):
             step.show_regressions(found)
         if flags["as_json"] or flags["outputs"]:
@@ -87,20 +87,22 @@ def command(suite: str, **flags: Any) -> int:
 
             data = with_texts(found, by_alias=True)
             document = json_text({"regressions": data}, redact)
-        if flags["outputs"]:
-            from evalharness.cli.written_files import write_all
-            from evalharness.reports.report_files import write_documents  # slow to load: only for a file
-
-            writes = [partial(write_documents, [path], document) for path in flags["outputs"]]
-            code, files = write_all(code, writes, redact)
         if flags["as_json"]:
-            print(document)
+            show: Callable[[], object] = partial(print, document)
         else:
             from evalharness.cli.stdout import screen_on
-            from evalharness.cli.written_files import say_written
             from evalharness.reports.terminal.regressions import RegressionsReport
 
             screen = screen_on(sys.stdout, redact)
-            RegressionsReport(screen, flags["store"], flags["verbosity"]).show(found)
-            say_written(files if flags["verbosity"] >= 0 else (), screen)
+            show = partial(RegressionsReport(screen, flags["store"], flags["verbosity"]).show, found)
+        if not flags["outputs"]:
+            show()
+            return code
+        from evalharness.cli.written_files import say_written, write_below
+        from evalharness.reports.report_files import write_documents  # slow to load: only for a file
+
+        writes = [partial(write_documents, [path], document) for path in flags["outputs"]]
+        code, files = write_below(show, code, writes, redact)
+        if not flags["as_json"] and flags["verbosity"] >= 0:
+            say_written(files, screen)
     return code

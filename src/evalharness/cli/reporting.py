@@ -333,6 +333,7 @@ def print_dry_run(planned: Sequence[PlannedRun], announcer: Announcer, *, as_jso
         if plan.sequential:
             screen.say(f"  {announced(plan.sequential, plan.trials)}")
         cost = plan.known_cost_usd
-        screen.say(f"  cost: {'not known' if cost is None else f'about {money(cost)}, based on the last run'}")
+        known = f"about {money(cost)}, based on the last run" if cost else "nothing, because nothing is sent"
+        screen.say(f"  cost: {'not known' if cost is None else known}")
     screen.say("nothing was run (--dry-run)")
     return 0

@@ -142,17 +142,30 @@ def status(run: str | None, store: str | None, as_json: bool) -> int:
 @store_option
 @debug_option
 def export(run: str, output: str | None, layout: Any, store: str | None) -> int:
-    """Write the reviews of RUN, or its items for Label Studio or Argilla with what was said about them."""
-    from evalharness.actions.exchange_reviews import export_reviews
+    """Write the reviews of RUN, or its items for Label Studio or Argilla with what was said about them.
+
+    Beside a FILE for Label Studio, the labelling config of its project is written, with the extension .xml.
+    """
+    from evalharness.actions.exchange_reviews import export_labelling_config, export_reviews
+    from evalharness.errors import UsageError
     from evalharness.harness import Harness
 
     with Harness.open(store, to_read=True) as harness:
         text = harness.call(export_reviews, run, layout or _layout_of(output))
-    if output is None:
-        sys.stdout.write(text)
-    else:
+        if output is None:
+            sys.stdout.write(text)
+            return 0
         Path(output).write_text(text, encoding="utf-8")
         print(f"wrote {output}")
+        if layout == "label-studio":
+            beside = Path(output).with_suffix(".xml")
+            try:
+                config = harness.call(export_labelling_config, run)
+            except UsageError as error:
+                print(f"no labelling config is written: {error.message}")
+                return 0
+            beside.write_text(config, encoding="utf-8")
+            print(f"wrote {beside}, the labelling config of the project")
     return 0
 
 

@@ -56,6 +56,7 @@ def _row(line: Any) -> dict[str, Any]:
         "trials": line.planned,
         "states": {**line.counts, **({"pending": line.pending} if line.pending else {})},
         "regrade_of": line.regrade_of,
+        "mode": line.mode,
     }
 
 

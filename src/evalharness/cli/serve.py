@@ -92,7 +92,7 @@ def command(**flags: Any) -> int:
     """
     from evalharness.actions.find_server import identify_process
     from evalharness.actions.post_suite import check_targets
-    from evalharness.cli.process import stopped_by_signals
+    from evalharness.cli.process import collecting_less, stopped_by_signals
     from evalharness.domain.server_address import address_file
     from evalharness.harness import MEMORY, Harness, named_store
     from evalharness.server.address import AddressFile
@@ -131,7 +131,7 @@ def command(**flags: Any) -> int:
         address = file.write(options.url, token, harness.call(identify_process))
         jobs.begin()
         try:
-            with stopped_by_signals(serving.stop):
+            with stopped_by_signals(serving.stop), collecting_less():
                 _announce(options, address.page(token=token))
                 if flags["opens"]:
                     from evalharness.cli.browser import open_page_meanwhile

@@ -36,6 +36,19 @@ def write_all(code: int, writes: Iterable[Callable[[], Iterable[Path]]], redact:
     return Written(3 if has_failed and code in (0, 4) else code, files)
 
 
+def write_below(
+    show: Callable[[], object], code: int, writes: Iterable[Callable[[], Iterable[Path]]], redact: Callable[[str], str]
+) -> Written:
+    """Print the result, then write the files: what is wrong with them is said below it. They are for others than those
+    who read the screen, so they are written whatever becomes of it."""
+    try:
+        show()
+        sys.stdout.flush()
+    finally:
+        written = write_all(code, writes, redact)
+    return written
+
+
 def say_written(files: Iterable[Path], screen: Screen, width: int = WIDTH) -> None:
     """`width` is that of the first column of what is printed above."""
     for path in files:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -202,6 +202,10 @@ class Recording(Protocol):
     @property
     def notes(self) -> Sequence[Finding]:
         """What the recorded run reported about its models."""
+        ...
+
+    def others(self, known: Iterable[str]) -> Sequence[str]:
+        """The cases that were recorded and are none of these."""
         ...
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]: ...

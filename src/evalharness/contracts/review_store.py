@@ -16,7 +16,6 @@ from evalharness.domain.review import (
     Reviewer,
     ReviewItem,
     ReviewLink,
-    Role,
     Stage,
 )
 
@@ -85,6 +84,11 @@ class ReviewBook(Protocol):
     def links(self, item_id: str) -> list[ReviewLink]: ...
 
     @abstractmethod
+    def items_of_trial(self, run_id: str, case_id: str, index: int) -> list[str]:
+        """The ids of the items that a trial waits for, or waited for."""
+        ...
+
+    @abstractmethod
     def mark_links(self, links: Iterable[ReviewLink], *, is_applied: bool) -> None: ...
 
     @abstractmethod
@@ -115,8 +119,8 @@ class ReviewStore(Protocol):
         ...
 
     @abstractmethod
-    def counts(self, run_id: str) -> dict[tuple[Role, Stage], int]:
-        """How many items of a run there are, by role and stage; quick."""
+    def is_waiting(self, run_id: str) -> bool:
+        """Whether an answer of the run is still to be rated, or disputed; rankings do not count. Quick."""
         ...
 
     @abstractmethod
@@ -127,6 +131,13 @@ class ReviewStore(Protocol):
     @abstractmethod
     def run_ids(self) -> list[str]:
         """The ids of the runs that have items, newest first."""
+        ...
+
+    @abstractmethod
+    def unasked_run_ids(self) -> list[str]:
+        """The ids of the runs with trials that ask people, that no item is about, and that were stored since their run
+        last came to a stop: it is under way, or its process was killed. Regrades are none of them.
+        """
         ...
 
     @abstractmethod

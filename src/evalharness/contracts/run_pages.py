@@ -8,12 +8,12 @@ from typing import Protocol
 
 from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
 from evalharness.domain.run import Run
-from evalharness.domain.stored import RunOverview
+from evalharness.domain.stored import RunOverview, RunRevision
 from evalharness.domain.trial import Outcome, Trial
 
 
 class RunPages(Protocol):
-    """A run that is under way is read as it is now. Every method raises UnknownName if there is no such run."""
+    """A run that is under way is read as it is now. Whatever names a run raises UnknownName if there is no such run."""
 
     @abstractmethod
     def overview(self, reference: str) -> RunOverview:
@@ -23,6 +23,11 @@ class RunPages(Protocol):
     @abstractmethod
     def overview_page(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunOverview]:
         """What `list_runs` lists, with the beginning of each report."""
+        ...
+
+    @abstractmethod
+    def revisions(self, suite_name: str) -> tuple[RunRevision, ...]:
+        """Of all runs of a suite, from the first on; empty where it has none."""
         ...
 
     @abstractmethod

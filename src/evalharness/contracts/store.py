@@ -39,6 +39,8 @@ from evalharness.redaction import Redactor
 from evalharness.settings import Settings
 from evalharness.values.json_value import Json
 
+FEWEST_WHOLE = 2
+"""Of so many runs at least, `outlines` reads the cases: it takes two to see what moved."""
 MEMORY = ":memory:"
 """The place of a store that is lost when its process ends."""
 
@@ -159,8 +161,10 @@ class RunStore(Protocol):
         ...
 
     @abstractmethod
-    def outlines(self, suite_name: str) -> Iterator[RunOutline]:
+    def outlines(self, suite_name: str, most_cases: int | None = None) -> Iterator[RunOutline]:
         """The runs of a suite, finished or not; newest first.
+
+        Once `most_cases` have been read, but of two runs at least, the reports of the others come without theirs.
 
         Regrades and replays are left out: they look at old answers again.
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,11 @@ from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
 
 PREFIX = "recording-"
+LONGEST_NAME = 200
+"""A file system takes names of 255 bytes, and this one gets a prefix and an ending."""
+DIGITS = 16
+CUT = 4
+"""Bytes that a character may have: a name that was shortened lacks less than that."""
 DEFAULT_FOLDER = "recordings"
 
 
@@ -108,12 +114,13 @@ class RecordingStore:
     def ids(self) -> Iterator[str]:
         if self.folder.is_dir():
             for path in sorted(self.folder.glob(f"{PREFIX}*.json")):
-                yield path.name.removeprefix(PREFIX).removesuffix(".json")
+                name = path.name.removeprefix(PREFIX).removesuffix(".json")
+                yield _id_in(path, name) if _is_shortened(name) else name
 
     def _path(self, recording_id: str, ending: str) -> Path:
         if not recording_id or "/" in recording_id or "\0" in recording_id:
             raise UsageError(f"'{recording_id}' cannot be the id of a recording")
-        return self.folder / f"{PREFIX}{recording_id}{ending}"
+        return self.folder / f"{PREFIX}{shortened(recording_id)}{ending}"
 
 
 def _replace(path: Path, text: str) -> None:
@@ -121,6 +128,27 @@ def _replace(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text, encoding="utf-8")
     os.replace(draft, path)  # noqa: PTH105 - atomic
+
+
+def shortened(name: str) -> str:
+    """A name that a file can have. What it was is said in the file."""
+    if len(name.encode(errors="replace")) <= LONGEST_NAME:
+        return name
+    digest = f"~{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:DIGITS]}"
+    return name.encode(errors="replace")[: LONGEST_NAME - len(digest)].decode(errors="ignore") + digest
+
+
+def _is_shortened(name: str) -> bool:
+    return len(name.encode(errors="replace")) > LONGEST_NAME - CUT and name[-DIGITS - 1 : -DIGITS] == "~"
+
+
+def _id_in(path: Path, name: str) -> str:
+    """The id in a file whose name may be a shortened one."""
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        return str(written["id"]) if shortened(str(written["id"])) == name else name
+    except (ValueError, TypeError, KeyError):
+        return name  # whoever loads it is told what is wrong with it
 
 
 def file_name_of(name: str) -> str:

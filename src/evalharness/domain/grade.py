@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from statistics import fmean
@@ -160,3 +161,12 @@ def states_within(state: str, evidence: Json) -> Iterator[str]:
 def _bare(kind: type[Grade], passed: bool) -> Grade:
     """Most verdicts are no more than this, and no record ever changes: one serves all."""
     return kind(state="pass" if passed else "fail", score=1.0 if passed else 0.0)
+
+
+def named_apart(grades: Sequence[Grade]) -> Iterator[tuple[str, Grade]]:
+    """Each grade with a name of its own: `exact`, `exact_2`."""
+    seen: Counter[str] = Counter()
+    for grade in grades:
+        seen[grade.grader] += 1
+        number = seen[grade.grader]
+        yield (grade.grader if number == 1 else f"{grade.grader}_{number}"), grade

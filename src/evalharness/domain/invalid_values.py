@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from evalharness.domain.problem import FieldPath, field_text, quoted
 
-MOST_TOLD = 5
+MOST_SHOWN = 5
 STRAY = ("extra_forbidden", "unexpected_keyword_argument")
 """A key that a model, or a dataclass in it, does not know."""
 BRANCHES = ("str", "bool", "int", "float", "GraderSpec", "TargetSpec")
@@ -40,12 +40,12 @@ _LETTERS = re.compile(r"\^\[A-Za-z0-9(.+)\]\+\$")
 def explain(error: ValidationError, *around: str | int) -> str:
     """`usage.input_tokens: must be a whole number, not 'x'; …`, with the path that leads to the value before it."""
     found = list(each_place_once(error.errors(include_url=False)))
-    told = [_told(each, around) for each in found[:MOST_TOLD]]
-    more = f"; and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-    return "; ".join(told) + more
+    messages = [_message(each, around) for each in found[:MOST_SHOWN]]
+    more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    return "; ".join(messages) + more
 
 
-def _told(found: Any, around: FieldPath) -> str:
+def _message(found: Any, around: FieldPath) -> str:
     """Nobody has a file to look at, so texts are shown that a message of ours does not show."""
     place, message, got = field_text((*around, *as_written(found["loc"]))), message_of(found), found["input"]
     if choices := choices_of(found):

@@ -65,6 +65,11 @@ class Options(Record):
         """Of a grader that asks models: those that these options name, as `provider/model`."""
         return ()
 
+    @property
+    def own_functions(self) -> tuple[str, ...]:
+        """Of a grader that calls functions of its user beside its work: their references, such as `file.py:attr`."""
+        return ()
+
     @classmethod
     def are_named(cls, written: Mapping[str, Any]) -> bool:
         """Whether a mapping holds options by their names, and is not itself the main one."""

@@ -23,8 +23,12 @@ _set_values, _set_names, _set_extra, _set_private = (
 class PlainModel(BaseModel):
     """Python code that makes one from wrong values gets an error in plain words."""
 
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, *unnamed: Any, **values: Any) -> None:
         """Raises InvalidValue; `model_validate`, which parsers use, raises pydantic's own error."""
+        if unnamed:
+            kind, fields = type(self).__name__, type(self).model_fields
+            first = next((name for name, each in fields.items() if each.is_required()), next(iter(fields), ""))
+            raise InvalidValue(f"{kind}: name what you give it: {kind}({first}=…)")
         try:
             self.__pydantic_validator__.validate_python(values, self_instance=self)
         except ValidationError as error:

@@ -159,7 +159,8 @@ REPORT_FORMAT = 2
 
 
 class TapedRun(Record):
-    """How a run was recorded or replayed. `recording` is the run or the folder that it was replayed from.
+    """How a run was recorded or replayed. `recording` is the run or the folder that it was replayed from, and
+    `recording_name` what that is called.
 
     `answers`: attempts whose target was not executed. `differing`: results of tools that came out differently this
     time; the model got the recorded ones. `unasked`: recorded calls that nobody asked for. `missed`: trials that asked
@@ -168,6 +169,7 @@ class TapedRun(Record):
 
     mode: Mode
     recording: str = ""
+    recording_name: str = ""
     exchanges: int = 0
     answers: int = 0
     differing: int = 0

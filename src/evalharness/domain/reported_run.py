@@ -11,7 +11,7 @@ from evalharness.domain.comparison import Comparison
 from evalharness.domain.finding import Finding
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.trial import Trial
+from evalharness.domain.trial import Outcome, Trial
 
 WrittenTrials: TypeAlias = Iterable[Trial | Mapping[str, Any]]
 """Trials, or what a report file has of them."""
@@ -57,6 +57,8 @@ class ReportedRun:
     """The run it is compared with, where the store has it."""
     divergences: Callable[[], Mapping[str, Finding]] = no_divergences
     """Finds, by case, where the transcripts of the worst cases part from those before."""
+    outcomes: Callable[[], Iterable[Outcome] | None] = no_trials
+    """Reads the trials without what was answered, which is quicker; None where only `trials` knows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from random import Random
 from typing import Any, Literal, TypedDict, get_args
@@ -14,7 +13,7 @@ from pydantic import Field, ValidationError
 from evalharness.domain.case import Case
 from evalharness.domain.exchange import Mode
 from evalharness.domain.gate import GateOverrides
-from evalharness.domain.grade import Grade, GraderType
+from evalharness.domain.grade import GraderType, named_apart
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.domain.report import Failure, Report
@@ -124,6 +123,8 @@ class RunOptions(Record):
     """Whether calls are recorded or replayed."""
     recordings: str = ""
     """Where `replay` and `auto` look: a run or a folder; empty for the newest recorded run of the suite."""
+    recording_name: str = ""
+    """What reports call that run or folder."""
     gateway: bool = False
     """Whether targets ask their models through the gateway, also where the suite does not say so."""
     keeps_pace: bool = False
@@ -272,7 +273,7 @@ class Run(Record):
             "input_tokens": trial.input_tokens,
             "output_tokens": trial.output_tokens,
             "attempts": len(trial.attempts),
-            **{f"grade.{name}": grade.score for name, grade in _named_apart(trial.grades)},
+            **{f"grade.{name}": grade.score for name, grade in named_apart(trial.grades)},
         }
 
     @property
@@ -295,15 +296,6 @@ class Run(Record):
             "python": self.lock.python_version,
             "platform": self.lock.platform,
         }
-
-
-def _named_apart(grades: Sequence[Grade]) -> Iterator[tuple[str, Grade]]:
-    """Each grade with a name of its own: `exact`, `exact_2`."""
-    seen: Counter[str] = Counter()
-    for grade in grades:
-        seen[grade.grader] += 1
-        number = seen[grade.grader]
-        yield (grade.grader if number == 1 else f"{grade.grader}_{number}"), grade
 
 
 class PlannedRun(Record):

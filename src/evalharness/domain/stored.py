@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evalharness.domain.case_line import CaseTally
+from evalharness.domain.exchange import Mode
 from evalharness.domain.measurement import Measurement
 from evalharness.domain.report import Report
 from evalharness.domain.run import CaseLock
@@ -26,6 +28,7 @@ class RunLine:
     finished_at: str | None
     planned: int
     regrade_of: str
+    mode: Mode
     variant: str
     verdict: str
     pass_rate: Measurement | None
@@ -35,6 +38,12 @@ class RunLine:
     @property
     def pending(self) -> int:
         return self.planned - sum(self.counts.values())
+
+    def asked(self, names: Mapping[str, str]) -> str:
+        """Who was asked: a target, unless this run grades or replays what another one got. `names`: of runs, by id."""
+        if self.regrade_of:
+            return f"regrade of {names.get(self.regrade_of, self.regrade_of)}"
+        return f"{self.variant} ({self.mode})" if self.mode in ("replay", "auto") else self.variant
 
 
 class RunLink(NamedTuple):
@@ -58,6 +67,20 @@ class RunEnd(NamedTuple):
     @property
     def is_over(self) -> bool:
         return self.is_finished or self.stopped not in ("", "interrupted")
+
+
+class RunRevision(NamedTuple):
+    """As long as it stays the same, so does what was kept of a run when it last came to a stop.
+
+    `is_current`: no trial has been written since, so that its trials are the same as well.
+    """
+
+    id: str
+    finished_at: str | None
+    stopped: str
+    kept_change: int | None
+    """The number of the trial written last, when it last came to a stop; None where it never did."""
+    is_current: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,15 @@ class Answer(Record):
     snapshot: dict[str, Json] | None = None
     """The final state of a workflow: what its artifact holds beside the events."""
 
+    def __init__(self, /, *output: Json, **values: Any) -> None:
+        """`Answer("Lima")` is `Answer(output="Lima")`."""
+        if len(output) == 1 and "output" not in values:
+            super().__init__(**{"output": output[0], **values})
+        else:
+            super().__init__(*output, **values)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # as in `PlainModel`
+
     def given(self) -> dict[str, Any]:
         """What the target said, by field; what it left out, or what only the harness can see, is not among it."""
         return {name: getattr(self, name) for name in Answer.model_fields if name in self.model_fields_set}

@@ -18,8 +18,9 @@ from pydantic_core import from_json, to_json
 from evalharness.contracts.exchange import Taping
 from evalharness.domain.exchange import PLACE_OF_WORKSPACE
 from evalharness.errors import UsageError
+from evalharness.exchanges.pieces import without_secrets
 from evalharness.values.digest import canonical_json
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import Json, written_json
 from evalharness.values.pattern import compile_pattern
 
 IGNORED = "[ignored]"
@@ -56,10 +57,12 @@ class Canon:
         return kept, hashlib.sha256(clean.encode()).hexdigest()[:16]
 
     def reply(self, written: Json, workspace: str) -> Json:
-        """A reply as it is kept: its secrets are removed where it is stored."""
+        """A reply as it is kept. Secrets are removed where it is stored, unless they came in pieces."""
+        if self._redactor is not None and isinstance(written, dict) and isinstance(written.get("stream"), list):
+            written = {**written, "stream": without_secrets(written["stream"], self._redactor)}
         if not workspace:
             return written
-        text = to_json(written).decode()
+        text = written_json(written)
         placed = portable(text, workspace)
         kept: Json = written if placed is text else from_json(placed)
         return kept

@@ -27,18 +27,18 @@ from evalharness.documents.recording import (
     RecordingMetadata,
     RecordingStore,
     file_name_of,
+    shortened,
 )
-from evalharness.domain.exchange import TARGET, Exchange, ExchangeError
+from evalharness.domain.exchange import TARGET, Exchange, ExchangeError, Mode
 from evalharness.domain.finding import Finding
 from evalharness.domain.invalid_values import explain
 from evalharness.errors import UsageError
 from evalharness.exchanges.foreign import NodeRun, nodes_of_answer
-from evalharness.exchanges.links import node_of_trial
+from evalharness.exchanges.links import link, node_of_trial
 from evalharness.values.divided import divided, whole
 from evalharness.values.json_value import Json
 
 ABOUT = "recording.json"
-LONGEST_NAME = 200
 NODES = "nodes"
 Trials = Iterable[tuple[str, int, Sequence[Exchange]]]
 """Case, trial and what was recorded of it; in the order of cases."""
@@ -54,7 +54,9 @@ class RecordedRun:
 
     suite: str
     variant: str
+    run_id: str
     run: str
+    mode: Mode
     secret: str
     seed: int
     created_at: str
@@ -68,17 +70,34 @@ class FileRecording:
     folder: Path
     """Where the files of the cases are."""
     reference: str
-    name: str
     secret: str
     seed: int | None
     notes: Sequence[Finding] = ()
     by_case: dict[str, dict[int, list[Exchange]]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.reference
+
+    def others(self, known: Iterable[str]) -> list[str]:
+        ids = set(known)
+        expected = {ABOUT, *(_file_of(self.folder, each).name for each in ids)}
+        files = [path for path in self.folder.glob("*.json") if path.name not in expected]
+        return sorted(({each for each in map(_case_in, files) if each} | self.by_case.keys()) - ids)
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
         if case_id not in self.by_case:
             path = _file_of(self.folder, case_id)
             self.by_case[case_id] = read_case_file(path)[1] if path.is_file() else {}
         return self.by_case[case_id].get(index, ())
+
+
+def _case_in(path: Path) -> str:
+    """Empty for a file that is none of ours: nobody asked for it."""
+    try:
+        return read_case_file(path)[0]
+    except UsageError:
+        return ""
 
 
 def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:
@@ -88,19 +107,19 @@ def find_files(folder: Path, suite: str, variant: str) -> FileRecording | None:
         about = _json(place / ABOUT)
         try:
             notes = [Finding.model_validate(note) for note in about.get("notes", ())]
-            name, secret, seed = str(about["run"]), str(about["secret"]), int(about["seed"])
+            secret, seed = str(about["secret"]), int(about["seed"])
             bytes.fromhex(secret)
         except ValidationError as error:
             raise UsageError(f"{place / ABOUT}: {explain(error)}") from None
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"{place / ABOUT} is not a recording: {error}") from None
         known = _of_workflow(RecordingStore(folder), suite, variant) if about.get("layout") == NODES else {}
-        return FileRecording(place, str(folder), name, secret, seed, notes, known)
+        return FileRecording(place, str(folder), secret, seed, notes, known)
     by_case = _of_workflow(RecordingStore(folder), suite, variant)
     if not by_case:
         return None
     secret = hashlib.sha256(to_json([suite, variant])).hexdigest()  # other tools have none
-    return FileRecording(place, str(folder), folder.name, secret, None, by_case=by_case)
+    return FileRecording(place, str(folder), secret, None, by_case=by_case)
 
 
 def write_files(folder: Path, about: RecordedRun, trials: Trials, redact: Callable[[Json], Json]) -> Iterator[Path]:
@@ -117,22 +136,15 @@ def write_files(folder: Path, about: RecordedRun, trials: Trials, redact: Callab
 
 
 def _place(folder: Path, suite: str, variant: str) -> Path:
-    return folder / _short(file_name_of(suite)) / _short(file_name_of(variant))
+    return folder / shortened(file_name_of(suite)) / shortened(file_name_of(variant))
 
 
 def _file_of(place: Path, case_id: str) -> Path:
     """Never the file about the run, whatever the case is called, also where upper and lower case are the same."""
-    name = _short(file_name_of(case_id))
+    name = shortened(file_name_of(case_id))
     if f"{name}.json".lower() == ABOUT:
         name = f"%{ord(name[0]):02X}{name[1:]}"
     return place / f"{name}.json"
-
-
-def _short(name: str) -> str:
-    """A file system takes 255 bytes; what a file is about is said in it."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[: LONGEST_NAME - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _write_about(folder: Path, about: RecordedRun, layout: str, redact: Callable[[Json], Json]) -> Path:
@@ -211,31 +223,40 @@ def write_workflow_files(
     for case_id, index, exchanges in trials:
         counted: Counter[str] = Counter()
         for exchange in exchanges:
-            id_ = _next_id(about, case_id, node_of_trial(exchange.node, index), counted)
-            recordings = [_recording(id_, exchange, about.created_at)]
+            linked = _next_link(about, case_id, exchange.node, exchange.kind, index, counted)
+            recordings = [_recording(linked, exchange, about.created_at)]
             for run in nodes_of_answer(exchange.reply) if exchange.kind == "answer" else ():
-                id_ = _next_id(about, case_id, node_of_trial(run.node, index), counted)
-                recordings.append(_node_recording(id_, run, recordings[0]))
+                linked = _next_link(about, case_id, run.node, exchange.kind, index, counted)
+                recordings.append(_node_recording(linked, run, recordings[0]))
             for each in recordings:
                 yield store.save(ProviderRecording.model_validate(redact(each.model_dump(mode="json", by_alias=True))))
 
 
-def _next_id(about: RecordedRun, case_id: str, node: str, counted: Counter[str]) -> str:
+def _next_link(
+    about: RecordedRun, case_id: str, node: str, kind: str, index: int, counted: Counter[str]
+) -> dict[str, Json]:
+    """The event that names the next recording of a node."""
+    number = counted[node]
     counted[node] += 1
-    return generate_recording_id(about.suite, case_id, about.variant, node, counted[node] - 1)
+    id_ = generate_recording_id(about.suite, case_id, about.variant, node_of_trial(node, index), number)
+    return link(about.run_id, about.mode, node, number, kind, id_)
 
 
-def _node_recording(recording_id: str, run: NodeRun, of: ProviderRecording) -> ProviderRecording:
+def _node_recording(linked: dict[str, Json], run: NodeRun, of: ProviderRecording) -> ProviderRecording:
     """For other tools, and for people; a replay reads the recording that it is a part of."""
-    said = [RecordedEvent(seq=number, event=event) for number, event in enumerate(run.events, start=1)]
-    within = RecordedEvent(seq=len(said) + 1, event={"type": "exchange", KEY: {WITHIN: of.id}})
+    within: dict[str, Json] = {"type": "exchange", KEY: {WITHIN: of.id}}
     fault = RecordedFault(message=run.failed) if run.failed else None
+    events = _numbered(linked, *run.events, within)
     return ProviderRecording(
-        id=recording_id, metadata=of.metadata, events=(*said, within), output=run.output, error=fault
+        id=str(linked["recordingId"]), metadata=of.metadata, events=events, output=run.output, error=fault
     )
 
 
-def _recording(recording_id: str, exchange: Exchange, created_at: str) -> ProviderRecording:
+def _numbered(*events: dict[str, Json]) -> tuple[RecordedEvent, ...]:
+    return tuple(RecordedEvent(seq=number, event=event) for number, event in enumerate(events, start=1))
+
+
+def _recording(linked: dict[str, Json], exchange: Exchange, created_at: str) -> ProviderRecording:
     request = exchange.request if isinstance(exchange.request, dict) else {}
     model = request.get("model")
     metadata = RecordingMetadata(
@@ -247,8 +268,13 @@ def _recording(recording_id: str, exchange: Exchange, created_at: str) -> Provid
     known = exchange.model_dump(mode="json", exclude_defaults=True, exclude={"reply", "error"})
     fault = None if exchange.error is None else RecordedFault(message=exchange.error.message)
     kept = {**known, **({} if exchange.error is None else {"error": exchange.error.model_dump(mode="json")})}
-    event = RecordedEvent(seq=1, event={"type": "exchange", KEY: kept})
-    return ProviderRecording(id=recording_id, metadata=metadata, events=(event,), output=exchange.reply, error=fault)
+    return ProviderRecording(
+        id=str(linked["recordingId"]),
+        metadata=metadata,
+        events=_numbered(linked, {"type": "exchange", KEY: kept}),
+        output=exchange.reply,
+        error=fault,
+    )
 
 
 def _of_workflow(store: RecordingStore, suite: str, variant: str) -> dict[str, dict[int, list[Exchange]]]:

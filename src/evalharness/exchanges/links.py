@@ -1,4 +1,6 @@
-"""Links: events by which the artifact of a workflow says which recordings belong to its nodes."""
+"""Links: events that name a recording. In the artifact of a workflow they come before the start of the node that was
+recorded, in an exported recording before its exchange.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,14 @@ def with_links(answer: Transcript, run_id: str, mode: Mode, of: Sequence[str], i
             number = invocations[node]
             invocations[node] += 1
             recording = generate_recording_id(dataset, case_id, variant, node_of_trial(node, index), number)
-            about: dict[str, Json] = {"runId": run_id, "nodeId": node, "invocation": number, "mode": mode}
-            events.append({"type": LINK, **about, "providerType": TARGET, "recordingId": recording})
+            events.append(link(run_id, mode, node, number, TARGET, recording))
         events.append(event)
     return answer.model_copy(update={"events": tuple(events)})
+
+
+def link(run_id: str, mode: Mode, node: str, invocation: int, provider: str, recording: str) -> dict[str, Json]:
+    about: dict[str, Json] = {"runId": run_id, "nodeId": node, "invocation": invocation, "mode": mode}
+    return {"type": LINK, **about, "providerType": provider, "recordingId": recording}
 
 
 TARGET = "target"

@@ -10,6 +10,8 @@ from collections import Counter, deque
 from functools import lru_cache
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from evalharness.contracts.exchange import (
     BYTES_OF_NONCE,
     TRIES,
@@ -22,6 +24,7 @@ from evalharness.contracts.exchange import (
     Workspace,
 )
 from evalharness.domain.exchange import TARGET, Exchange, ExchangeError, ExchangeKind, Replayed
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import (
     CallCutOff,
@@ -131,7 +134,10 @@ class RecordedTape(Tape):
             self._differing += canonical_json(again) != canonical_json(found.reply)
         if found.error is not None:
             raise replayed_error(found.error)
-        return call.read(placed(found.reply, self._make_folder))
+        try:
+            return call.read(placed(found.reply, self._make_folder))
+        except (ValueError, TypeError, LookupError, AttributeError) as error:  # the file was changed by hand
+            raise self._unreadable(found, error) from error
 
     def _use(self, found: Exchange) -> None:
         self._used.add(found.key)
@@ -234,6 +240,13 @@ class RecordedTape(Tape):
         who = f"{what} ({asked.node}: {asked.kind})"
         why = self._why_missed(asked, occurrence)
         message = f"replay miss: {who} was not recorded; nothing was sent; {why}"
+        self._missed = self._missed or message
+        return ReplayMiss(message)
+
+    def _unreadable(self, found: Exchange, error: Exception) -> ReplayMiss:
+        what = f"a call of trial {self._index + 1} of case {self._case_id} ({found.node}: {found.kind})"
+        why = explain(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
+        message = f"replay miss: the recorded reply to {what} cannot be read: {head(why, SHOWN)}"
         self._missed = self._missed or message
         return ReplayMiss(message)
 

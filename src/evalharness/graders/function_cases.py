@@ -117,6 +117,10 @@ class FunctionOutputOptions(Options):
     timeout_per_case: Annotated[Number, Field(gt=0)] = 5.0
     sandbox: bool = True
 
+    @property
+    def own_functions(self) -> tuple[str, ...]:
+        return tuple(sorted({case.comparator for case in self.test_cases} - set(COMPARATORS)))
+
     @model_validator(mode="before")
     @classmethod
     def _for_all_cases(cls, written: Any) -> Any:

@@ -59,8 +59,7 @@ class FunctionOutput(Grader):
 
     @cached_property
     def _own_comparators(self) -> dict[str, Callable[..., Any]]:
-        names = {case.comparator for case in self.options.test_cases} - set(COMPARATORS)
-        return {name: self._imported(name) for name in sorted(names)}
+        return {name: self._imported(name) for name in self.options.own_functions}
 
     def _imported(self, reference: str) -> Callable[..., Any]:
         try:

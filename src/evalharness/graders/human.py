@@ -125,9 +125,9 @@ class HumanOptions(GoodAnswerOptions):
         return values
 
     def _own_requirements(self) -> str:
-        told = {"include": self.must_include, "not include": self.must_not_include}
+        words = {"include": self.must_include, "not include": self.must_not_include}
         lines = [as_text(self.expected)] if self.expected is not None else []
-        lines += [f"must {what}: {', '.join(texts)}" for what, texts in told.items() if texts]
+        lines += [f"must {what}: {', '.join(texts)}" for what, texts in words.items() if texts]
         return "; ".join(lines)
 
     def filled_rubric(self, case: Case) -> str:

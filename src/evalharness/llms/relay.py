@@ -36,9 +36,12 @@ class ProviderRelay(Relay):
             )
             usage = usage_of(reply)
             cost_usd = self._meter.cost_usd(usage)
-            length = len(reply if isinstance(reply, str) else json.dumps(reply))
-            took(usage or Usage(input_tokens=sent.input_tokens, output_tokens=guessed_tokens(length)), cost_usd)
+            took(usage or sent.model_copy(update={"output_tokens": _guessed_output(reply)}), cost_usd)
         return Relayed(reply, usage, cost_usd)
+
+
+def _guessed_output(reply: Json) -> int:
+    return guessed_tokens(len(reply if isinstance(reply, str) else json.dumps(reply)))
 
 
 def _most_output(body: Any) -> int:

@@ -118,7 +118,9 @@ class Scripted(Llm):
             if (found := self._search(reply.when, asked)) is not None:
                 step = reply.steps[min(said_since, len(reply.steps) - 1)]
                 return self._reply(request, step, found, said_since)
-        raise ModelUnavailable(f"{self.name} has no reply to: {head(asked.strip(), SHOWN) or 'an empty message'}")
+        raise ModelUnavailable(
+            f"{self.name} has no reply to: {head(' '.join(asked.split()), SHOWN) or 'an empty message'}"
+        )
 
     def _search(self, pattern: str, text: str) -> Any:
         try:

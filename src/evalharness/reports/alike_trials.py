@@ -12,6 +12,10 @@ _MEASURED = {"duration_s", "usage", "cost_usd"}
 
 def alike_trials(trials: Iterable[Trial]) -> list[list[Trial]]:
     """Trials that differ only in time and cost, in the order of the first of each kind."""
+    trials = list(trials)
+    answers = {trial.output for trial in trials if isinstance(trial.output, str)}
+    if len(answers) == len(trials):  # as with many models: none is like another
+        return [[trial] for trial in trials]
     found: dict[tuple[object, ...], list[Trial]] = {}
     for trial in trials:
         found.setdefault(tuple(map(likeness, trial.attempts)), []).append(trial)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
 from evalharness.domain.grade import Grade, Judging
@@ -14,6 +15,8 @@ from evalharness.domain.stored import Baseline
 
 Words: TypeAlias = str | Callable[..., str]
 """For a finding: a template, or a function of its parameters."""
+_PLACE = re.compile(r"(?<= \()/[^()\n]+(?=:\d+\))")
+"""Of a line of code, as reasons name it: `the target raised KeyError: 'x' (/home/ada/evals/agent.py:4)`."""
 SCORERS = ("latency", "cost", "tokens", "similarity", "llm-judge", "scorer")
 MOST_DECIMALS = 12
 LONGEST_COST_USD = 1e15
@@ -47,13 +50,28 @@ def one_line(text: str, limit: int = 160) -> str:
     return joined if len(joined) <= limit else joined[: limit - 1] + "…"
 
 
+_STATES = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
+
+
+def from_here(reason: str) -> str:
+    """Code below the current folder by its path from there, which is shorter and can be opened as well."""
+    return _PLACE.sub(lambda place: place[0].removeprefix(f"{Path.cwd()}/"), reason)
+
+
 def verdict_words(grade: Grade) -> str:
     """`fail 0.50`; of a scorer that only measures `scored 0.50`, of one that is switched off `off`."""
     if grade.passed and not grade.is_verdict:
         return "off"
+    if grade.cause == "ranked":
+        return "ranked"
     score = "" if grade.score is None else f" {grade.score:.2f}"
     measures = grade.passed and not grade.required and grade.kind in SCORERS
     return f"{'scored' if measures else grade.state}{score}"
+
+
+def state_of_grade(grade: Grade) -> str:
+    """The state whose mark and colour a grade has. A ranking is no verdict, and waits for nobody once it is there."""
+    return "skipped" if grade.cause == "ranked" else _STATES[grade.state]
 
 
 def with_interval(found: Measurement) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from evalharness.server.callers import Invitations
 from evalharness.server.context import ServerContext
 from evalharness.server.document import DocumentedApp
 from evalharness.server.failures import answer_failures
+from evalharness.server.heads import Heads
 from evalharness.server.limits import Limits
 from evalharness.server.pages import assets, compare, home, matrix, run_list, settings
 from evalharness.server.pages import baselines as baseline_pages
@@ -66,6 +67,7 @@ def create_app(context: ServerContext) -> FastAPI:
     for module in (*REST, *PAGES):
         app.include_router(module.router)
     answer_failures(app)
+    app.add_middleware(Heads)
     app.add_middleware(GZipMiddleware, minimum_size=1000)
     app.add_middleware(Limits)
     app.add_middleware(

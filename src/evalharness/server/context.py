@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 
 from evalharness.harness import Harness
 from evalharness.server.job_runner import JobRunner
+from evalharness.server.kept_results import KeptResults
 from evalharness.server.tickets import Tickets
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
@@ -56,6 +57,7 @@ class ServerContext:
     token: str = field(repr=False)
     jobs: JobRunner
     tickets: Tickets = field(default_factory=Tickets)
+    kept: KeptResults = field(default_factory=KeptResults)
     stopping: threading.Event = field(default_factory=threading.Event)
     """Set when the server is about to stop: whoever streams events ends the stream."""
 

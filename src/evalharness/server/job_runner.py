@@ -12,9 +12,12 @@ import selectors
 import signal
 import threading
 import time
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from evalharness.actions.cancel_job import cancel_job
 from evalharness.actions.delete_run import delete_run
@@ -107,7 +110,7 @@ class JobRunner:
     def begin(self) -> None:
         """Adopt what an earlier server started, resume what has died since, and start what is queued."""
         for job in self._harness.call(list_jobs, "running", "cancelling"):
-            self._adopt(job)
+            self._try(self._adopt, job)
         self._thread.start()
 
     def end(self) -> int:
@@ -133,30 +136,34 @@ class JobRunner:
 
     def _work(self) -> None:
         while not self._is_stopping:
-            try:
-                self._step()
-            except (HarnessError, OSError) as error:  # the store may be locked, the disk full: later it may work
-                _LOGGER.error("jobs: %s", self._harness.redact(str(error)))
+            if not self._try(self._step):
+                time.sleep(LOOK_S)  # what has just ended still says so, and would be looked at again at once
             self._selector.select(self._rest_s())
             with suppress(BlockingIOError):
                 os.read(self._wake, 4096)
+
+    def _try(self, step: Callable[..., Any], *of: Any) -> bool:
+        """Whether it went well. Whatever becomes of one job, the others go on; later it may work."""
+        try:
+            return step(*of) is not False
+        except (HarnessError, OSError) as error:  # the store may be locked, the disk full
+            _LOGGER.error("jobs: %s", self._harness.redact(str(error)))
+        except Exception as error:  # noqa: BLE001 - a bug: without this thread no run would ever begin or end again
+            _LOGGER.error("jobs: %s", self._harness.redact("".join(traceback.format_exception(error))))
+        return False
 
     def _rest_s(self) -> float:
         needs_looks = any(each.process.pidfd is None or each.signals_sent for each in self._running.values())
         return LOOK_S if needs_looks else REST_S
 
-    def _step(self) -> None:
-        for running in [each for each in self._running.values() if each.process.has_ended]:
-            self._unwatch(running)
-            self._ended(running)
-        for job in self._harness.call(list_jobs, "cancelling"):
-            if job.run_id in self._running:
-                self._ask_to_stop(self._running[job.run_id])
-            else:  # it never had a process
-                self._put(self._with_end(job, None), was="cancelling")
+    def _step(self) -> bool:
+        """Whether all of it went well."""
+        ended = [each for each in self._running.values() if each.process.has_ended]
+        tried = [self._try(self._ended, running) for running in ended]
+        tried += [self._try(self._stop, job) for job in self._harness.call(list_jobs, "cancelling")]
         queued = self._harness.call(list_jobs, "queued") if len(self._running) < self._limit else []
-        for job in queued[: self._limit - len(self._running)]:
-            self._start(job)
+        tried += [self._try(self._start, job) for job in queued[: self._limit - len(self._running)]]
+        return all(tried)
 
     # Processes
 
@@ -169,12 +176,14 @@ class JobRunner:
         )
         if not self._put(begun, was="queued"):
             return
+        process = None
         try:
             process = self._harness.call(launch_job, begun, self._store, self._logs.path(job.run_id))
-        except (OSError, ValueError) as error:  # ValueError: a word that no program can be given
-            _LOGGER.error("job %s cannot be started: %s", job.run_id, error)
-            self._put(begun.model_copy(update={"state": "interrupted", "ended_at": now()}), was="running")
-            return
+        except ValueError as error:  # a word that no program can be given
+            raise HarnessError(f"job {job.run_id} cannot be started: {error}") from None
+        finally:
+            if process is None:
+                self._put(begun.model_copy(update={"state": "interrupted", "ended_at": now()}), was="running")
         known = begun.model_copy(update={"process": process.mark})
         self._watch(known, process)
         if not self._put(known, was="running"):  # somebody has cancelled it meanwhile
@@ -214,10 +223,18 @@ class JobRunner:
         running.signals_sent += 1
         running.next_signal_s = time.monotonic() + patience_s
 
+    def _stop(self, job: Job) -> None:
+        if job.run_id in self._running:
+            self._ask_to_stop(self._running[job.run_id])
+        else:  # it never had a process
+            self._put(self._with_end(job, None), was="cancelling")
+
     def _ended(self, running: _Running) -> None:
+        """It is watched until the store knows."""
         while (job := self._harness.context.store.jobs.find(running.job.run_id)) is not None and job.is_active:
             if self._put(self._with_end(job, running.process.exit_code), was=job.state):
                 break
+        self._unwatch(running)
         self._logs.close(running.job.run_id)
 
     def _with_end(self, job: Job, exit_code: int | None) -> Job:

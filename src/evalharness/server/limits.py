@@ -79,7 +79,7 @@ class Limits:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Within its time. A thread cannot be stopped: what it does goes on, and keeps its place till it is done."""
-        if _is_stream(scope):
+        if is_stream(scope):
             await self._app(scope, receive, send)
             return
         answer = _Answer(send)
@@ -180,9 +180,9 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _is_stream(scope: Scope) -> bool:
+def is_stream(scope: Scope) -> bool:
     return is_api(scope) and str(scope["path"]).endswith(EVENTS)
 
 
 def _waits(scope: Scope) -> bool:
-    return _is_stream(scope) or (is_api(scope) and "wait" in parse_qs(scope["query_string"].decode("latin-1")))
+    return is_stream(scope) or (is_api(scope) and "wait" in parse_qs(scope["query_string"].decode("latin-1")))

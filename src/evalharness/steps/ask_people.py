@@ -175,31 +175,44 @@ def _answers(trial: Trial) -> bool:
 # What people said, put into trials
 
 
-def apply_reviews(store: Store, run: Run) -> None:
-    """For whoever has claimed the run."""
+Applied = Mapping[ReviewLink, tuple[Review, ...]]
+"""What trials show by now, and from which reviews."""
+
+
+def apply_reviews(store: Store, run_id: str) -> Applied:
+    """For whoever has claimed the run, and calls `mark_applied` once everything has been done that follows.
+
+    Only the cases are read that somebody has said something about.
+    """
     links: dict[tuple[str, int], list[ReviewLink]] = defaultdict(list)
-    for link in store.reviews.unapplied_links(run.id):
+    for link in store.reviews.unapplied_links(run_id):
         links[link.case_id, link.trial_index].append(link)
     if not links:
-        return
+        return {}
     with store.reviews.book() as book:
         ids = {link.item_id for waiting in links.values() for link in waiting}
         said = {item_id: (book.item(item_id), book.reviews(item_id)) for item_id in ids}
+    run = store.part_of(run_id, {case_id for case_id, _ in links})
     cases = {case.id: case for case in run.suite.cases}
     needed: dict[tuple[str, int], bool] = {}
     for (case_id, index), waiting in links.items():
-        trial = next((each for each in store.trials(run.id, case_id) if each.index == index), None)
-        grades = dict(_grades(said, trial, waiting)) if trial is not None and case_id in cases else {}
-        if trial is not None and grades:
+        trial = store.trial(run.id, case_id, index) if case_id in cases else None
+        if trial is not None and (grades := dict(_grades(said, trial, waiting))):
             changed = reviewed_trial(trial, run, cases[case_id], grades)
             store.put_reviewed(run.id, changed)
             needed[case_id, index] = changed.state != "failed"
     store.flush()
     _close_or_reopen(store, run, needed)
-    with store.reviews.book() as book:
-        for link in (link for waiting in links.values() for link in waiting):
-            if book.reviews(link.item_id) == said[link.item_id][1]:  # else it is done again
-                book.mark_links([link], is_applied=True)
+    return {link: said[link.item_id][1] for waiting in links.values() for link in waiting}
+
+
+def mark_applied(store: Store, applied: Applied) -> None:
+    """Where nothing else has been said meanwhile; else it is done again."""
+    if applied:
+        with store.reviews.book() as book:
+            book.mark_links(
+                (link for link, said in applied.items() if book.reviews(link.item_id) == said), is_applied=True
+            )
 
 
 def _grades(
@@ -214,16 +227,13 @@ def _grades(
 
 def _close_or_reopen(store: Store, run: Run, needed: Mapping[tuple[str, int], bool]) -> None:
     """A trial that failed by what one person had to say needs no others any more, until that is taken back."""
-    counts = store.reviews.counts(run.id)
-    closing = counts.get(("rate", "open")) and not all(needed.values())
-    reopening = counts.get(("rate", "closed")) and any(needed.values())
-    if not closing and not reopening:
-        return
-    reviewed = [each for each in store.reviews.items(run.id) if each.item.role == "rate"]
     with store.reviews.book() as book:
-        for each, _, links in reviewed:
+        ids = dict.fromkeys(each for place in needed for each in book.items_of_trial(run.id, *place))
+        for item in map(book.item, ids):
+            if item.role != "rate" or item.stage not in ("open", "closed"):
+                continue
+            links = (link for link in book.links(item.id) if link.run_id == run.id)
             wanted = [needed.get((link.case_id, link.trial_index)) for link in links]
-            item = book.item(each.id)
             if item.stage == "open" and all(is_needed is False for is_needed in wanted):
                 book.set_stage(item.id, "closed", item.wanted)
             if item.stage == "closed" and any(wanted):

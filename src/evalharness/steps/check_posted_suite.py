@@ -7,18 +7,21 @@ owner of the server registered.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from evalharness import registry
 from evalharness.domain.case import Case
+from evalharness.domain.invalid_values import explain
 from evalharness.domain.problem import Problem
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.suite import Suite
+from evalharness.engine.planning.planned_cases import filled_case, filled_grader
 from evalharness.errors import UsageError
 from evalharness.values.json_value import Json
-from evalharness.values.variables import needed
+from evalharness.values.variables import has_braces, needed
 
 POSTED = "suite"
 """What problems call the document."""
@@ -65,12 +68,21 @@ def suite_problems(suite: Suite, models: Collection[str]) -> list[Problem]:
         found.append(_problem("config.judge_model", _unregistered(judge, models)))
     if suite.gate is not None and suite.gate.regression and _is_path(suite.gate.regression.baseline):
         found.append(_problem("gate.regression.baseline", "must be the name of a baseline, not a file"))
-    known = {name.lower() for name in suite.vars}
-    found += _variable_problems("suite", suite.model_dump(mode="json", exclude={"cases", "target"}), known)
-    found += [problem for spec in suite.graders for problem in _grader_problems("graders", spec, models)]
+    values = {name.lower(): value for name, value in suite.vars.items()}
+    found += _variable_problems("suite", suite.model_dump(mode="json", exclude={"cases", "target"}), set(values))
+    found += _shared_grader_problems(suite, values, models)
     for place, case in enumerate(suite.cases):
-        found += _case_problems(f"test_cases[{place}]", case, known, models)
+        found += _case_problems(f"test_cases[{place}]", case, suite, values, models)
     return _each_field_once(found)
+
+
+def _shared_grader_problems(suite: Suite, values: Mapping[str, str], models: Collection[str]) -> Iterator[Problem]:
+    """Of the suite's own graders, also as they are for cases that fill in variables themselves."""
+    owned = [case.own_values for case in suite.cases if case.own_values]
+    for spec in suite.graders:
+        is_filled = bool(owned) and has_braces(spec.model_dump(mode="json"))
+        for own in [{}, *owned] if is_filled else [{}]:
+            yield from _grader_problems("graders", filled_grader(spec, {**values, **own}), models)
 
 
 def _set_fields(suite: Suite) -> Iterator[str]:
@@ -79,7 +91,16 @@ def _set_fields(suite: Suite) -> Iterator[str]:
     yield from (name for name, value in zip(names, kept, strict=True) if value)
 
 
-def _case_problems(place: str, case: Case, known: Collection[str], models: Collection[str]) -> Iterator[Problem]:
+def _case_problems(
+    place: str, case: Case, suite: Suite, values: Mapping[str, str], models: Collection[str]
+) -> Iterator[Problem]:
+    """A variable may stand for anything that is refused, so it is filled in before graders are looked at."""
+    yield from _variable_problems(place, case.model_dump(mode="json"), {*values, *case.own_values})
+    try:
+        case = filled_case(case, suite, values)
+    except ValidationError as error:
+        yield _problem(place, f"with its variables filled in: {explain(error)}")
+        return
     if case.target is not None:
         yield _problem(f"{place}.target", "may not be part of a suite that is posted")
     if case.setup:
@@ -89,7 +110,6 @@ def _case_problems(place: str, case: Case, known: Collection[str], models: Colle
             yield _problem(f"{place}.files.{name}", NO_FILE)
     for spec in (*filter(None, (case.expected, case.code_check)), *(case.graders or ())):
         yield from _grader_problems(f"{place}.graders", spec, models)
-    yield from _variable_problems(place, case.model_dump(mode="json"), {*known, *case.own_values})
 
 
 def _grader_problems(place: str, spec: GraderSpec, models: Collection[str]) -> Iterator[Problem]:
@@ -99,8 +119,14 @@ def _grader_problems(place: str, spec: GraderSpec, models: Collection[str]) -> I
         return
     try:
         options = registry.parse_options("grader", spec)
-    except (UsageError, ValidationError):  # reported where the suite is read
+    except UsageError as error:
+        yield _problem(place, error.message)
         return
+    except ValidationError as error:
+        yield _problem(place, explain(error))
+        return
+    for reference in options.own_functions:
+        yield _problem(place, f"must not call {reference}, a function of this machine")
     for name in sorted({*options.named_judges, *_models(spec.options)}):
         if name not in models:
             yield _problem(f"{place}.model", _unregistered(name, models))
@@ -191,7 +217,7 @@ def _paths_of_files(written: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_path(text: str) -> bool:
-    return "/" in text or "\\" in text or text.lower().endswith(".json")
+    return "/" in text or "\\" in text or text.lower().endswith(".json") or Path(text).is_file()
 
 
 def _problem(field: str, message: str) -> Problem:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -28,11 +30,11 @@ def with_checked_targets(file: LoadedFile, settings: Settings) -> LoadedFile:
     if not file.path.is_file():
         return file
     problems: list[Problem] = []
-    for place, spec in _written_target(file) if file.suite is None else _targets(file.suite):
+    for place, spec in _written_targets(file) if file.suite is None else _targets(file.suite):
         problems += _checked(file, place, partial(_check_target, spec, file, settings))
     for judge in _judges(file.suite) if file.suite is not None else ():
         problems += _checked(file, (), partial(_check_script, judge, file))
-    return replace(file, problems=(*file.problems, *dict.fromkeys(problems))) if problems else file
+    return replace(file, problems=_by_line([*file.problems, *dict.fromkeys(problems)])) if problems else file
 
 
 def check_asked_target(spec: TargetSpec, settings: Settings) -> None:
@@ -62,16 +64,34 @@ def _targets(suite: Suite) -> Iterator[tuple[FieldPath, TargetSpec]]:
             yield ("test_cases", number), suite.named_target(case.target)
 
 
-def _written_target(file: LoadedFile) -> Iterator[tuple[FieldPath, TargetSpec]]:
-    """The target of a suite that other problems keep from being read, so that all are reported at once."""
+def _by_line(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """As a reader meets them; each file by itself, and last what is said of it as a whole."""
+    files = list(dict.fromkeys(problem.file for problem in problems))
+    return tuple(sorted(problems, key=lambda problem: (files.index(problem.file), problem.line or math.inf)))
+
+
+def _written_targets(file: LoadedFile) -> Iterator[tuple[FieldPath, TargetSpec]]:
+    """The targets of a suite that other problems keep from being read, so that all are reported at once."""
     if file.format not in ("native", "eval-harness"):
         return
-    with suppress(InvalidFile, ValidationError):  # which have been reported
+    data: Any = None
+    with suppress(InvalidFile):  # which has been reported, as what is below
         data = read_source(file.path).data
-        written = data.get("target") if isinstance(data, Mapping) else None
-        names = data.get("targets") if isinstance(data, Mapping) else None
-        if isinstance(written, str) and not (isinstance(names, Mapping) and written in names):
-            yield ("target",), TargetSpec.model_validate(written)
+    if not isinstance(data, Mapping):
+        return
+    named, variants = data.get("targets"), data.get("variants")
+    names = named if isinstance(named, Mapping) else {}
+    listed = variants if isinstance(variants, list) else []
+    of_variants = [each.get("target") if isinstance(each, Mapping) else None for each in listed]
+    places: list[tuple[FieldPath, Any]] = [
+        (("target",), data.get("target")),
+        *((("targets", str(name)), written) for name, written in names.items()),
+        *((("variants", number), written) for number, written in enumerate(of_variants)),
+    ]
+    for place, written in places:
+        if isinstance(written, Mapping) or (isinstance(written, str) and written not in names):
+            with suppress(ValidationError):
+                yield place, TargetSpec.model_validate(written)
 
 
 def _judges(suite: Suite) -> Iterator[str]:

@@ -37,7 +37,7 @@ from evalharness.engine.running.parts import Parts, build_parts
 from evalharness.engine.running.regraded_trial import lacks_only_grades
 from evalharness.errors import CannotResume, Hint, UsageError
 from evalharness.steps.check_commands import check_commands
-from evalharness.steps.find_recordings import find_recording, taping_of, with_recordings, with_secret
+from evalharness.steps.find_recordings import find_recording, left_notes, taping_of, with_recordings, with_secret
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.recall_budget import spending_notes, unaccounted_notes
 from evalharness.values.digest import digest
@@ -328,7 +328,8 @@ def prepare_run(
         lock=lock,
         options=options,
     )
-    return PreparedRun(run, spec, parts, budget, file, is_new=True, recording=recording)
+    notes = left_notes(recording, file.suite or suite)
+    return PreparedRun(run, spec, parts, budget, file, notes, is_new=True, recording=recording)
 
 
 def _seeded(suite: Suite, recording: Recording | None, options: RunOptions) -> Suite:

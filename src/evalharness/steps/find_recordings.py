@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from evalharness.contracts.exchange import Recording, Taping, TrialRecording
 from evalharness.contracts.executor import WorkUnit
 from evalharness.contracts.store import Store
 from evalharness.domain.exchange import Exchange, Mode
-from evalharness.domain.finding import Finding
+from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import Run, RunOptions
 from evalharness.domain.suite import Suite
 from evalharness.errors import Hint, UsageError
@@ -24,6 +24,7 @@ ABOUT_MODELS = ("model.", "spending.judge_check")
 """How the codes of findings begin that nobody can make without asking models."""
 
 
+SHOWN_CASES = 5
 READ_AHEAD = 100
 """Cases whose recordings are read together: they are asked for in the order of the suite."""
 
@@ -58,6 +59,10 @@ class StoredRecording(Recording):
     def notes(self) -> Sequence[Finding]:
         notes = self.run.report.notes if self.run.report is not None else ()
         return [note for note in notes if note.code.startswith(ABOUT_MODELS)]
+
+    def others(self, known: Iterable[str]) -> list[str]:
+        ids = set(known)
+        return [case.id for case in self.run.suite.cases if case.id not in ids]
 
     def trial(self, case_id: str, index: int) -> Sequence[Exchange]:
         if (case_id, index) not in self._ahead:
@@ -123,8 +128,15 @@ def with_secret(options: RunOptions, recording: Recording | None) -> RunOptions:
     if options.mode == "live":
         return options
     secret = recording.secret if recording is not None else secrets.token_hex(BYTES_OF_SECRET)
-    place = recording.reference if recording is not None else ""
-    return options.model_copy(update={"recording_secret": secret, "recordings": place})
+    place, name = (recording.reference, recording.name) if recording is not None else ("", "")
+    return options.model_copy(update={"recording_secret": secret, "recordings": place, "recording_name": name})
+
+
+def left_notes(recording: Recording | None, suite: Suite) -> tuple[Finding, ...]:
+    """That something was recorded of cases which the suite no longer has."""
+    left = [] if recording is None else recording.others(case.id for case in suite.cases)
+    shown = {"cases": left[:SHOWN_CASES], "number": len(left)}
+    return (finding("run.cases_left", "warning", **shown),) if left else ()
 
 
 def taping_of(suite: Suite, variant: str, options: RunOptions, context: Context) -> Taping:

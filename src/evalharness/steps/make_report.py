@@ -42,7 +42,7 @@ from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.engine.planning.planned_cases import lacks_grader
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.steps.apply_gate import apply_gate, decided
-from evalharness.steps.ask_people import apply_reviews, queue_reviews, run_reviews
+from evalharness.steps.ask_people import apply_reviews, mark_applied, queue_reviews, run_reviews
 from evalharness.steps.find_comparable_runs import comparable_runs
 
 SHOWN_CASES = 5
@@ -61,7 +61,7 @@ def finish_run(
     measured = measured_trials(store, run)
     if measured.asks_people:
         notes = (*notes, *queue_reviews(context, run))
-        apply_reviews(store, run)
+        mark_applied(store, apply_reviews(store, run.id))
         measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=before_s + took_s, notes=notes)
     report = report.model_copy(update={"reviews": run_reviews(store, run)})
@@ -224,6 +224,7 @@ def _taped(run: Run, measured: Measured) -> TapedRun | None:
     return TapedRun(
         mode=run.options.mode,
         recording=run.options.recordings,
+        recording_name=run.options.recording_name,
         exchanges=found.exchanges,
         answers=found.answers,
         differing=found.differing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -30,18 +30,30 @@ def reported_comparisons(comparisons: Iterable[Comparison], store: Store) -> lis
     return [ReportedComparison(each, _stored(each.old, store), _stored(each.new, store)) for each in comparisons]
 
 
-def compared_cases(comparison: Comparison, store: Store, case_ids: Collection[str]) -> ReportedComparison:
-    """Of these cases alone it can be read what was asked: the runs may be large."""
-    old, new = (_part(each, store, case_ids) for each in (comparison.old, comparison.new))
+def stored_run(run_id: str, store: Store) -> ReportedRun:
+    """With its report as it was kept, without what was asked: it may be large."""
+    return _reported(store.part_of(run_id), report_of(store.outline(run_id), store), store)
+
+
+def compared_reports(comparison: Comparison, old: Report, new: Report, store: Store) -> ReportedComparison:
+    """Without what was asked: the runs may be large."""
+    before, now = (_reported(store.part_of(each.metadata.run_id), each, store) for each in (old, new))
+    return ReportedComparison(comparison, before, now)
+
+
+def compared_case(comparison: Comparison, store: Store, case_id: str) -> ReportedComparison:
+    """Of this case alone it can be read what was asked; the reports are brief."""
+    old, new = (_part(each, store, case_id) for each in (comparison.old, comparison.new))
     return ReportedComparison(comparison, old, new)
 
 
-def _part(compared: ComparedRun, store: Store, case_ids: Collection[str]) -> ReportedRun | None:
+def _part(compared: ComparedRun, store: Store, case_id: str) -> ReportedRun | None:
     try:
-        run = store.part_of(compared.run_id, case_ids)
+        run = store.part_of(compared.run_id, [case_id])
     except UnknownName:
         return None
-    return _reported(run, report_of(store.outline(run.id), store), store)
+    report = store.overview(run.id).report or report_of(store.outline(run.id), store)
+    return _reported(run, report, store)
 
 
 def _stored(compared: ComparedRun, store: Store) -> ReportedRun | None:
@@ -54,8 +66,10 @@ def _stored(compared: ComparedRun, store: Store) -> ReportedRun | None:
 
 
 def _reported(run: Run, report: Report, store: Store) -> ReportedRun:
-    trials = partial(tuple, run.trials) if run.trials else partial(store.trials, run.id)
-    return ReportedRun(report, run, trials, asked=partial(_asked, run), trials_of=partial(store.trials, run.id))
+    asked, trials_of = partial(_asked, run), partial(store.trials, run.id)
+    if run.trials:
+        return ReportedRun(report, run, partial(tuple, run.trials), asked, trials_of)
+    return ReportedRun(report, run, trials_of, asked, trials_of, outcomes=partial(store.outcomes, run.id))
 
 
 def _divergences(run: Run, report: Report, store: Store) -> dict[str, Finding]:

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter
 from pydantic_core import from_json
 
 from evalharness.domain.case_line import CASE_STATES, TRIAL_MARKS, CaseTally
-from evalharness.domain.exchange import ExchangeKind, Replayed
+from evalharness.domain.exchange import MODES, ExchangeKind, Replayed
 from evalharness.domain.grade import Grade, Judging
 from evalharness.domain.review import Doing, Role, Stage
 from evalharness.domain.trial import TRIAL_STATES, Cause
@@ -127,6 +127,7 @@ COLUMNS: Mapping[str, _Column] = MappingProxyType(
         "elapsed_s": _AMOUNT,
         "stopped": _TEXT,
         "regrade_of": _TEXT,
+        "mode": _Column(frozenset({str}), MODES.__contains__),
         "body": _BODY,
         "report": _BODY.or_none,
         "cases": _BODY.or_none,

@@ -7,19 +7,18 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from evalharness.domain.exchange import Exchange, ExchangeError
 from evalharness.domain.trial import Trial
 from evalharness.redaction import Redactor
 from evalharness.stores import statements
-from evalharness.stores.cleaning import clean_text
 from evalharness.stores.columns import damaged
 from evalharness.stores.decoding import variant_from
 from evalharness.stores.encoding import pack, unpack
 from evalharness.stores.sqlite import Database
 from evalharness.values.divided import divided, names_in, runs_in, whole
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import Json, written_json
 
 Parts = dict[str, bytes]
 PAGE = 500
@@ -99,7 +98,7 @@ def exchange_row(run_seq: int, case_id: str, index: int, exchange: Exchange, red
         "tries": exchange.tries,
         "duration_s": exchange.duration_s,
     }
-    text = clean_text(to_json(body).decode(), redactor)
+    text = redactor.redact(written_json(body))
     about = (exchange.attempt, exchange.node, exchange.kind, exchange.digest, exchange.occurrence, exchange.position)
     return (run_seq, case_id, index, *about, pack(text.encode()))
 
@@ -127,7 +126,7 @@ def exchange_from(row: Sequence[Any], written: Any, parts: Mapping[str, Json]) -
 
 def _kept_in(parts: Parts, redactor: Redactor) -> Callable[[Json], str]:
     def keep(value: Json) -> str:
-        clean = clean_text(to_json(value).decode(), redactor).encode()
+        clean = redactor.redact(written_json(value)).encode()
         name = hashlib.sha256(clean).hexdigest()[:32]
         parts[name] = pack(clean)
         return name

@@ -240,6 +240,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     ("CREATE TABLE store_identity (id TEXT NOT NULL)",),
+    (
+        "CREATE INDEX review_links_by_trial ON review_links (run_seq, case_id, idx)",
+        "CREATE INDEX review_assignments_by_reviewer ON review_assignments (reviewer)",
+    ),
 )
 """`trials.body` has every attempt with its transcript; the other columns are the last attempt's, for quick totals.
 

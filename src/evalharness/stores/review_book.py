@@ -18,7 +18,6 @@ from evalharness.domain.review import (
     Reviewer,
     ReviewItem,
     ReviewLink,
-    Role,
     Stage,
 )
 from evalharness.errors import UnknownName
@@ -56,15 +55,17 @@ class SqlReviews(ReviewStore):
             links[link.item_id].append(link)
         return [ReviewedItem(item, tuple(reviews[item.id]), tuple(links[item.id])) for item in items]
 
-    def counts(self, run_id: str) -> dict[tuple[Role, Stage], int]:
-        rows = self._database.read(statements.COUNT_STAGES, (run_id,))
-        return {(role, stage): number for role, stage, number in rows}
+    def is_waiting(self, run_id: str) -> bool:
+        return bool(self._database.read(statements.WAITING, (run_id,)))
 
     def unapplied_links(self, run_id: str | None = None) -> list[ReviewLink]:
         return read_links(self._database, statements.UNAPPLIED_LINKS, (run_id, run_id))
 
     def run_ids(self) -> list[str]:
         return [run_id for (run_id,) in self._database.read(statements.RUNS_IN_REVIEW)]
+
+    def unasked_run_ids(self) -> list[str]:
+        return [run_id for (run_id,) in self._database.read(statements.UNASKED_RUNS)]
 
     def remarks(self, run_id: str) -> list[Remark]:
         return [self._decoder.remark(body) for (body,) in self._database.read(statements.REMARKS, (run_id,))]
@@ -118,7 +119,9 @@ class SqlReviewBook(ReviewBook):
 
     def assignments(self, *, item_id: str | None = None, reviewer: str | None = None) -> list[Assignment]:
         named = None if reviewer is None else self._clean(reviewer)
-        return _assignments(self._read(statements.ASSIGNMENTS, item_id, item_id, named, named))
+        wanted = {"item_id": item_id, "reviewer": named}
+        asked = {column: value for column, value in wanted.items() if value is not None}
+        return _assignments(self._read(statements.assignments(asked), *asked.values()))
 
     def leases(self) -> list[Assignment]:
         return _assignments(self._read(statements.LEASES))
@@ -140,6 +143,9 @@ class SqlReviewBook(ReviewBook):
 
     def links(self, item_id: str) -> list[ReviewLink]:
         return read_links(self._database, statements.LINKS_OF_ITEM, (item_id,))
+
+    def items_of_trial(self, run_id: str, case_id: str, index: int) -> list[str]:
+        return [item_id for (item_id,) in self._read(statements.ITEMS_OF_TRIAL, run_id, case_id, index)]
 
     def mark_links(self, links: Iterable[ReviewLink], *, is_applied: bool) -> None:
         for item_id, run_id, case_id, index, place, _ in links:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from evalharness.domain.review import EVIDENCE
 from evalharness.stores.dialect import insert_once, taken_over, upsert
 
 REVIEWERS = "SELECT body FROM reviewers ORDER BY name"
@@ -38,6 +41,13 @@ MARK_LINK = (
     "AND case_id = ? AND idx = ? AND place = ?"
 )
 RUNS_IN_REVIEW = "SELECT id FROM runs WHERE seq IN (SELECT run_seq FROM review_links) ORDER BY seq DESC"
+UNASKED_RUNS = (
+    "SELECT id FROM runs WHERE regrade_of = '' AND EXISTS (SELECT 1 FROM trials WHERE trials.run_seq = runs.seq "
+    f"AND change > COALESCE(lines_change, 0) AND grades LIKE '%\"{EVIDENCE}\":%' "
+    "AND NOT EXISTS (SELECT 1 FROM review_links AS asked WHERE asked.run_seq = trials.run_seq "
+    "AND asked.case_id = trials.case_id AND asked.idx = trials.idx)) ORDER BY seq"
+)
+"""An outstanding grade of a person, also inside another grade, keeps its task under this key."""
 FINISHED_RUNS = (
     "SELECT DISTINCT runs.name FROM review_links JOIN runs ON runs.seq = run_seq "
     f"WHERE item_seq = {_SEQ} AND finished_at IS NOT NULL"
@@ -47,7 +57,6 @@ _ASSIGNMENT = (
     "SELECT item_id, reviewer, doing, boot, begun_s, expires_s, draft, role FROM review_assignments "
     "JOIN review_items ON review_items.item_seq = review_assignments.item_seq"
 )
-ASSIGNMENTS = f"{_ASSIGNMENT} WHERE (? IS NULL OR item_id = ?) AND (? IS NULL OR reviewer = ?) ORDER BY reviewer"
 LEASES = f"{_ASSIGNMENT} WHERE doing = 'leased'"
 PUT_ASSIGNMENT = (
     "INSERT INTO review_assignments (item_seq, reviewer, doing, boot, begun_s, expires_s, draft) "
@@ -64,7 +73,14 @@ REVIEWED_BY = (
 REVIEWS_OF_ITEM = f"SELECT body FROM reviews WHERE item_seq = {_SEQ} ORDER BY review_seq"
 _OF_RUN = "(SELECT item_seq FROM review_links WHERE run_seq = (SELECT seq FROM runs WHERE id = ?))"
 ITEMS_OF_RUN = f"SELECT {ITEM_COLUMNS} FROM review_items WHERE item_seq IN {_OF_RUN} ORDER BY item_seq"
-COUNT_STAGES = f"SELECT role, stage, COUNT(*) FROM review_items WHERE item_seq IN {_OF_RUN} GROUP BY role, stage"
+WAITING = (
+    "SELECT 1 FROM review_links JOIN review_items ON review_items.item_seq = review_links.item_seq "
+    "WHERE run_seq = (SELECT seq FROM runs WHERE id = ?) AND role = 'rate' AND stage IN ('open', 'disputed') LIMIT 1"
+)
+ITEMS_OF_TRIAL = (
+    "SELECT DISTINCT item_id FROM review_links JOIN review_items ON review_items.item_seq = review_links.item_seq "
+    "WHERE run_seq = (SELECT seq FROM runs WHERE id = ?) AND case_id = ? AND idx = ?"
+)
 REVIEWS_OF_RUN = f"SELECT body FROM reviews WHERE item_seq IN {_OF_RUN} ORDER BY review_seq"
 
 ADD_REMARK = "INSERT INTO review_remarks (run_seq, body) SELECT seq, ? FROM runs WHERE id = ?"
@@ -72,6 +88,13 @@ REMARKS = (
     "SELECT review_remarks.body FROM review_remarks JOIN runs ON runs.seq = run_seq WHERE runs.id = ? "
     "ORDER BY remark_seq"
 )
+
+
+def assignments(columns: Iterable[str]) -> str:
+    """Those with these values; each column is named by itself, since only then its index is used."""
+    conditions = " AND ".join(f"{column} = ?" for column in columns)
+    return f"{_ASSIGNMENT}{f' WHERE {conditions}' if conditions else ''} ORDER BY reviewer"
+
 
 _UNUSED = "SELECT item_seq FROM review_items WHERE item_seq NOT IN (SELECT item_seq FROM review_links)"
 REMOVE_OF_RUN = (

@@ -24,7 +24,7 @@ from evalharness.domain.case_line import (
 )
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.stored import RunLine, RunOverview
+from evalharness.domain.stored import RunLine, RunOverview, RunRevision
 from evalharness.domain.trial import Outcome, Trial
 from evalharness.stores import case_statements, statements
 from evalharness.stores.case_statements import LineSource
@@ -89,6 +89,13 @@ class SqlRunPages(RunPages):
     def list_runs(self, limit: int, suite_name: str | None = None, before: str = "") -> list[RunLine]:
         rows = self._database.read(statements.LINES_OF_RUNS, (*self._listed(suite_name, before), limit))
         return [self._line(row)[0] for row in rows]
+
+    def revisions(self, suite_name: str) -> tuple[RunRevision, ...]:
+        rows = self._database.read(statements.REVISIONS, (self._clean(suite_name),))
+        return tuple(
+            RunRevision(run_id, finished_at, stopped, kept_change, bool(is_current))
+            for run_id, finished_at, stopped, kept_change, is_current in rows
+        )
 
     def _listed(self, suite_name: str | None, before: str) -> tuple[str | None, str | None, int]:
         name = None if suite_name is None else self._clean(suite_name)

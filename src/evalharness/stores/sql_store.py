@@ -14,7 +14,7 @@ from random import Random
 from sqlite3 import Connection
 from typing import Any
 
-from evalharness.contracts.store import MEMORY, Store
+from evalharness.contracts.store import FEWEST_WHOLE, MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.exchange import Exchange
@@ -288,11 +288,20 @@ class SqlStore(SqlRunPages, SqlBaselines, Store):
     def outline(self, reference: str) -> RunOutline:
         return self._outline(self._of_run(statements.READ_OUTLINE, self._run_id(reference)))
 
-    def outlines(self, suite_name: str) -> Iterator[RunOutline]:
+    def outlines(self, suite_name: str, most_cases: int | None = None) -> Iterator[RunOutline]:
         name, seq = self._clean(suite_name), AFTER_ALL_ROWS
-        while rows := self._database.read(statements.OUTLINES_BEFORE, (name, seq, _PAGE_OF_OUTLINES)):
-            yield from (self._outline(row[1:]) for row in rows)
-            seq = rows[-1][0]
+        whole, read = 0, 0
+        while True:
+            is_whole = most_cases is None or whole < FEWEST_WHOLE or read < most_cases
+            sql = statements.OUTLINES_BEFORE if is_whole else statements.BRIEF_OUTLINES_BEFORE
+            rows = self._database.read(sql, (name, seq, 1 if is_whole else _PAGE_OF_OUTLINES))
+            for found_seq, *row in rows:
+                outline = self._outline(row)
+                yield outline
+                seq, number = found_seq, len(outline.report.cases) if outline.report else 0
+                whole, read = whole + (number > 0), read + number
+            if not rows:
+                return
 
     def _outline(self, row: Sequence[Any]) -> RunOutline:
         *about, head, report, cases = row

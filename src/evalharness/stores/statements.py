@@ -56,9 +56,10 @@ READ_OUTLINE = f"SELECT {_OUTLINE} FROM runs WHERE id = ?"
 OUTLINES_BEFORE = (
     f"SELECT seq, {_OUTLINE} FROM runs WHERE suite_name = ? AND seq < ? AND {_FRESH} ORDER BY seq DESC LIMIT ?"
 )
+BRIEF_OUTLINES_BEFORE = OUTLINES_BEFORE.replace("report, cases", "COALESCE(brief, report) AS report, NULL AS cases")
 _LISTED = f"{_COMPLETE} AND (suite_name = ? OR ? IS NULL)"
 _LINE = (
-    f"seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, {_HEAD}, "
+    f"seq, id, name, suite_name, created_at, finished_at, planned, regrade_of, mode, {_HEAD}, "
     "COALESCE(brief, report) AS brief, counts, tallies, lines_change, "
     "(SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq) AS last_change"
 )
@@ -67,6 +68,11 @@ OVERVIEWS = (
     f"SELECT matrix_id, stopped, elapsed_s, {_LINE} FROM runs WHERE {_LISTED} AND seq < ? ORDER BY seq DESC LIMIT ?"
 )
 OVERVIEW = f"SELECT matrix_id, stopped, elapsed_s, {_LINE} FROM runs WHERE id = ?"
+REVISIONS = (
+    "SELECT id, finished_at, stopped, lines_change, "
+    "COALESCE(lines_change = (SELECT COALESCE(MAX(change), 0) FROM trials WHERE run_seq = runs.seq), 0) "
+    f"FROM runs WHERE suite_name = ? AND {_COMPLETE} ORDER BY seq"
+)
 COUNT_RUNS = f"SELECT COUNT(*) FROM runs WHERE {_LISTED}"
 LINKS_SINCE = (
     "SELECT id, name, matrix_id, finished_at IS NOT NULL FROM runs WHERE suite_name = ? AND regrade_of = '' "

@@ -40,6 +40,10 @@ HINTS_IN_PYTEST = {
     "hint.other_store": "hint.other_evals_store",
     "hint.more_trials": "hint.more_repeats",
     "hint.name_target": "hint.name_target_in_suite",
+    "hint.choose_target": "hint.choose_target_in_python",
+    "hint.give_variables": "hint.give_variables_in_python",
+    "hint.give_case_variables": "hint.give_variables_in_python",
+    "hint.other_judge": "hint.other_judge_in_python",
 }
 KEPT_SESSIONS = 3
 """Stores of earlier sessions; pytest keeps as many of its own temporary folders."""
@@ -133,6 +137,8 @@ class Evals:
         if repeat is not None:
             options["trials"] = repeat
         with errors_in_words():
+            if repeat is not None and (not isinstance(repeat, int) or repeat < 1):
+                raise UsageError(f"repeat must be a whole number, at least 1, not {repeat!r}")
             if gate is not None:
                 options["gate"] = _overrides(gate)
             run = self._session.harness.run(self._found(suite), target, progress=False, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +19,6 @@ from evalharness.domain.review import (
     Reviewer,
     ReviewItem,
     ReviewLink,
-    Role,
     Stage,
 )
 from evalharness.errors import UnknownName
@@ -87,7 +86,10 @@ class ReviewRows:
 
 
 class FakeReviews(ReviewStore):
-    """`finished_name` says what a run is called if it is finished, else None; `all_ids` has the runs in order."""
+    """`finished_name` says what a run is called if it is finished, else None; `all_ids` has the runs in order.
+
+    `asking_trials` are those of a run that were stored since it last came to a stop, and that ask people.
+    """
 
     def __init__(
         self,
@@ -96,12 +98,14 @@ class FakeReviews(ReviewStore):
         lock: AbstractContextManager[object],
         finished_name: Callable[[str], str | None],
         all_ids: Callable[[], list[str]],
+        asking_trials: Callable[[str], list[tuple[str, int]]],
     ) -> None:
         self._rows = rows
         self._redactor = redactor
         self._lock = lock
         self._finished_name = finished_name
         self._all_ids = all_ids
+        self._asking_trials = asking_trials
 
     @contextmanager
     def book(self) -> Iterator[ReviewBook]:
@@ -116,8 +120,9 @@ class FakeReviews(ReviewStore):
     def items(self, run_id: str) -> list[ReviewedItem]:
         return self._rows.reviewed(run_id)
 
-    def counts(self, run_id: str) -> dict[tuple[Role, Stage], int]:
-        return Counter((each.item.role, each.item.stage) for each in self.items(run_id))
+    def is_waiting(self, run_id: str) -> bool:
+        asked = [each.item for each in self.items(run_id) if each.item.role == "rate"]
+        return any(item.stage in ("open", "disputed") for item in asked)
 
     def unapplied_links(self, run_id: str | None = None) -> list[ReviewLink]:
         return [link for link in self._rows.found_links(run_id=run_id) if not link.is_applied]
@@ -125,6 +130,12 @@ class FakeReviews(ReviewStore):
     def run_ids(self) -> list[str]:
         linked = {link.run_id for link in self._rows.found_links()}
         return [run_id for run_id in reversed(self._all_ids()) if run_id in linked]
+
+    def unasked_run_ids(self) -> list[str]:
+        return [run_id for run_id in self._all_ids() if set(self._asking_trials(run_id)) - self._asked(run_id)]
+
+    def _asked(self, run_id: str) -> set[tuple[str, int]]:
+        return {(link.case_id, link.trial_index) for link in self._rows.found_links(run_id=run_id)}
 
     def remarks(self, run_id: str) -> list[Remark]:
         return [_DECODER.remark(body) for body in self._rows.remarks[run_id]]
@@ -204,6 +215,10 @@ class FakeReviewBook(ReviewBook):
 
     def links(self, item_id: str) -> list[ReviewLink]:
         return self._rows.found_links(item_id)
+
+    def items_of_trial(self, run_id: str, case_id: str, index: int) -> list[str]:
+        links = self._rows.found_links(run_id=run_id)
+        return list(dict.fromkeys(link.item_id for link in links if link[2:4] == (case_id, index)))
 
     def mark_links(self, links: Iterable[ReviewLink], *, is_applied: bool) -> None:
         for link in links:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalharness.contracts.store import Store
+from evalharness.domain.grade import Grade
 from evalharness.domain.rating import RatingScale
 from evalharness.domain.review import (
+    EVIDENCE,
     Assignment,
     Remark,
     Review,
@@ -94,7 +96,33 @@ class ReviewStoreContract(StoreFixtures):
             book.set_stage("id-a", "decided", 2)
             assert len(book.open_items("cem", None)) == 4
             assert (book.item("id-a").stage, book.item("id-a").wanted) == ("decided", 2)
-        assert store.reviews.counts(run.id) == {("rate", "open"): 3, ("rate", "decided"): 1, ("gold", "open"): 1}
+            assert store.reviews.is_waiting(run.id)
+            for item in items:
+                book.set_stage(item.id, "closed", 1)
+        assert not store.reviews.is_waiting(run.id), "gold does not count"
+        assert not store.reviews.is_waiting(other.id)
+
+    def test_items_are_found_by_their_trial(self, store: Store) -> None:
+        run, other = store.add_runs([make_run(), make_run()])
+        items = [make_item(key) for key in "abcd"]
+        links = [(run, "a", 0), (run, "a", 0), (run, "a", 1), (other, "a", 0)]
+        with store.reviews.book() as book:
+            for item, link in zip(items, links, strict=True):
+                book.add_item(item, [make_link(item, *link)])
+            assert set(book.items_of_trial(run.id, "a", 0)) == {"id-a", "id-b"}
+            assert book.items_of_trial(run.id, "b", 0) == []
+
+    def test_runs_are_found_that_stopped_before_anybody_was_asked(self, store: Store) -> None:
+        asked, _judged, unasked, stopped = runs = store.add_runs([make_run() for _ in range(4)])
+        waiting = Grade(grader="human", kind="human", state="awaiting", evidence={EVIDENCE: {}})
+        within = Grade(grader="all", kind="all_of", state="awaiting", evidence=[waiting.model_dump(mode="json")])
+        by_model = waiting.model_copy(update={"evidence": None})
+        for run, grade in zip(runs, (waiting, by_model, within, waiting), strict=True):
+            put(store, run, make_trial(state="awaiting", grades=(grade,)))
+        store.finish(stopped.id, sample_report(stopped), stopped="", elapsed_s=1)
+        with store.reviews.book() as book:
+            book.add_item(make_item(), [make_link(make_item(), asked)])
+        assert store.reviews.unasked_run_ids() == [unasked.id]
 
     def test_reviews_are_read_in_the_order_in_which_they_came(self, store: Store) -> None:
         run, items = added(store), [make_item(key) for key in "ab"]

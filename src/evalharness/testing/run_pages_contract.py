@@ -302,6 +302,29 @@ class RunPagesContract(StoreFixtures):
         with pytest.raises(UnknownName):
             store.case_page(gone.id, CaseQuery())
 
+    def test_a_revision_changes_with_what_is_kept_of_a_run(self, store: Store) -> None:
+        run, other = added(store), added(store)
+
+        def revision() -> tuple[object, ...]:
+            found = store.revisions("capitals")
+            assert [each.id for each in found] == [run.id, other.id]
+            return found[0][1:]
+
+        begun = revision()
+        put(store, run, make_trial("a", state="error"))
+        assert revision() == begun, "nothing is kept of it yet"
+        store.finish(run.id, sample_report(run, pending=1), stopped="interrupted", elapsed_s=1)
+        stopped = revision()
+        store.replace_unfinished(run.id, make_trial("a"))
+        store.flush()
+        taken_up = revision()
+        store.finish(run.id, sample_report(run, pending=1), stopped="interrupted", elapsed_s=1)
+        again = revision()
+        assert len({begun, stopped, taken_up, again}) == 4
+        assert [found[-1] for found in (begun, stopped, taken_up, again)] == [False, True, False, True]
+        assert store.revisions("capitals")[1] == (other.id, None, "", None, False)
+        assert store.revisions("nobody") == ()
+
     def test_runs_are_listed_from_one_on(self, store: Store) -> None:
         runs = [added(store, make_run("one" if number % 2 else "two")) for number in range(5)]
         assert [line.id for line in store.list_runs(2, before=runs[3].id)] == [runs[2].id, runs[1].id]

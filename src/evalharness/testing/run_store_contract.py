@@ -288,6 +288,21 @@ class RunStoreContract(StoreFixtures):
         assert [outline.id for outline in store.outlines("capitals")] == [*ids, old.id]
         assert list(store.outlines("nobody")) == []
 
+    def test_outlines_of_older_runs_come_without_cases_once_enough_were_read(self, store: Store) -> None:
+        for _ in range(4):
+            run = added(store)
+            kept = {"cases": (CaseResult("a"), CaseResult("b"))}
+            store.finish(run.id, sample_report(run).model_copy(update=kept), stopped="", elapsed_s=1.0)
+        added(store)
+
+        def numbers(most_cases: int | None) -> list[int | None]:
+            found = store.outlines("capitals", most_cases=most_cases)
+            return [len(each.report.cases) if each.report else None for each in found]
+
+        assert numbers(None) == [None, 2, 2, 2, 2]
+        assert numbers(6) == numbers(5) == [None, 2, 2, 2, 0]
+        assert numbers(0) == [None, 2, 2, 0, 0]
+
     def test_an_outline_says_which_target_was_tried_before_and_after_the_first_stop(self, store: Store) -> None:
         [run] = store.add_runs([make_run().model_copy(update={"root": "/" + "folder/" * 5000})])
         assert store.outline(run.id).variant == "quick"

@@ -13,12 +13,13 @@ from datetime import datetime
 from operator import itemgetter
 from random import Random
 
-from evalharness.contracts.store import MEMORY, Store
+from evalharness.contracts.store import FEWEST_WHOLE, MEMORY, Store
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseHistory, written_history
 from evalharness.domain.exchange import Exchange
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import Report
+from evalharness.domain.review import EVIDENCE
 from evalharness.domain.run import Run, generate_run_id, generate_run_name, name_taken
 from evalharness.domain.selftest import CaseMark
 from evalharness.domain.stored import (
@@ -105,7 +106,19 @@ class FakeStore(PagesOfRuns, Store):
     @property
     def reviews(self) -> FakeReviews:
         kept = self._kept
-        return FakeReviews(kept.reviews, self._redactor, kept.lock, self._finished_name, lambda: list(kept.runs))
+        return FakeReviews(
+            kept.reviews, self._redactor, kept.lock, self._finished_name, lambda: list(kept.runs), self._asking_trials
+        )
+
+    def _asking_trials(self, run_id: str) -> list[tuple[str, int]]:
+        """Those that ask people, stored since the run last came to a stop; none of a regrade."""
+        run = self._run(run_id)
+        new = (
+            {}
+            if run.regrade_of
+            else {key: row for key, row in run.trials.items() if row["change"] > (run.kept_at or 0)}
+        )
+        return [key for key, row in new.items() if f'"{EVIDENCE}":' in row["grades"]]
 
     def _finished_name(self, run_id: str) -> str | None:
         run = self._run(run_id)
@@ -260,10 +273,14 @@ class FakeStore(PagesOfRuns, Store):
     def outline(self, reference: str) -> RunOutline:
         return self._meant_by(reference).outline()
 
-    def outlines(self, suite_name: str) -> Iterator[RunOutline]:
+    def outlines(self, suite_name: str, most_cases: int | None = None) -> Iterator[RunOutline]:
+        whole: list[int] = []
         for run in self._newest_first(suite_name):
             if run.is_fresh:
-                yield run.outline()
+                is_whole = most_cases is None or len(whole) < FEWEST_WHOLE or sum(whole) < most_cases
+                found = run.outline() if is_whole else run.brief_outline()
+                whole += [len(found.report.cases)] if found.report and found.report.cases else []
+                yield found
 
     def gate_of(self, run_id: str) -> Gate | None:
         run = self._run(run_id)

@@ -12,7 +12,7 @@ from typing import Any
 from evalharness.contracts.run_pages import RunPages
 from evalharness.domain.case_line import CaseLabels, CaseLine, CasePage, CaseQuery, ChangeKey, TrialChange
 from evalharness.domain.run import Run
-from evalharness.domain.stored import RunLine, RunOverview
+from evalharness.domain.stored import RunLine, RunOverview, RunRevision
 from evalharness.domain.trial import GRADED, Outcome, Trial
 from evalharness.testing.case_lines import line_of, page_of, tallies_of
 from evalharness.testing.stored_run import StoredRun, run_outcome
@@ -29,6 +29,9 @@ class PagesOfRuns(RunPages):
     def _run(self, run_id: str) -> StoredRun: ...
 
     @abstractmethod
+    def _newest_first(self, suite_name: str | None = None) -> list[StoredRun]: ...
+
+    @abstractmethod
     def _meant_by(self, reference: str) -> StoredRun: ...
 
     def overview(self, reference: str) -> RunOverview:
@@ -40,6 +43,9 @@ class PagesOfRuns(RunPages):
     def _overview(self, run: StoredRun) -> RunOverview:
         about = (run.line(), run.matrix_id, run.stopped, run.elapsed_s, run.brief, run.changed)
         return RunOverview(*about, run.kept_at == run.changed, tallies_of(self._case_lines(run.id)))
+
+    def revisions(self, suite_name: str) -> tuple[RunRevision, ...]:
+        return tuple(run.revision() for run in reversed(self._newest_first(suite_name)))
 
     def median_latencies(self, run_id: str, case_ids: Sequence[str]) -> dict[str, float]:
         durations: dict[str, list[float]] = defaultdict(list)

@@ -12,6 +12,7 @@ import pytest
 
 from evalharness.contracts.store import Store
 from evalharness.domain.case import Case
+from evalharness.domain.grade import Grade
 from evalharness.domain.report import Failure, Report, RunMetadata, RunSummary, TrialCounts
 from evalharness.domain.run import CaseLock, Run, RunLock
 from evalharness.domain.specification import GraderSpec, TargetSpec
@@ -43,8 +44,11 @@ def make_run(suite_name: str = "capitals", *, trials: int = 2, created_at: str =
     )
 
 
-def make_trial(case_id: str = "a", index: int = 0, state: TrialState = "passed", reason: str = "") -> Trial:
-    return Trial(case_id=case_id, index=index, seed=5, attempts=(Attempt(state=state, reason=reason),))
+def make_trial(
+    case_id: str = "a", index: int = 0, state: TrialState = "passed", reason: str = "", grades: tuple[Grade, ...] = ()
+) -> Trial:
+    attempt = Attempt(state=state, reason=reason, grades=grades)
+    return Trial(case_id=case_id, index=index, seed=5, attempts=(attempt,))
 
 
 def sample_report(run: Run, *, pending: int = 0, why: str = "") -> Report:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalharness.contracts.store import MEMORY
+from evalharness.domain.exchange import Mode
 from evalharness.domain.report import Report
 from evalharness.domain.run import Run
-from evalharness.domain.stored import RunLine, RunOutline
+from evalharness.domain.stored import RunLine, RunOutline, RunRevision
 from evalharness.domain.trial import Outcome
 from evalharness.stores.decoding import Decoder
 from evalharness.stores.statements import OUTLINE_COLUMNS
@@ -39,7 +40,7 @@ class StoredRun:
     cases: bytes | None = None
     stopped: str = ""
     elapsed_s: float = 0.0
-    mode: str = "live"
+    mode: Mode = "live"
     exchanges: dict[tuple[str, int], dict[Any, Any]] = field(default_factory=lambda: defaultdict(dict))
     parts: dict[str, bytes] = field(default_factory=dict)
     trials: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
@@ -55,8 +56,8 @@ class StoredRun:
 
     def line(self) -> RunLine:
         counts = Counter(row["state"] for row in self.trials.values())
-        about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned, self.regrade_of)
-        return DECODER.line(about, self.body, self.brief, dict(counts))
+        about = (self.id, self.name, self.suite_name, self.created_at, self.finished_at, self.planned)
+        return DECODER.line((*about, self.regrade_of, self.mode), self.body, self.brief, dict(counts))
 
     @property
     def brief(self) -> Report | None:
@@ -65,6 +66,13 @@ class StoredRun:
     def outline(self) -> RunOutline:
         columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
         return DECODER.outline(columns, self.body, self.report, self.cases)
+
+    def brief_outline(self) -> RunOutline:
+        columns = {name: getattr(self, name) for name in OUTLINE_COLUMNS}
+        return DECODER.outline(columns, self.body, self.brief_body or self.report, None)
+
+    def revision(self) -> RunRevision:
+        return RunRevision(self.id, self.finished_at, self.stopped, self.kept_at, self.kept_at == self.changed)
 
     def rows(self, case_id: str | None = None) -> Iterator[dict[str, Any]]:
         """By pages, so that what is written while they are read is seen as well."""

@@ -7,13 +7,14 @@ from types import ModuleType
 
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed
-from evalharness.transcripts import claude_code, codex, docker_agent, openai_messages, otel_genai
+from evalharness.transcripts import claude_code, codex, codex_session, docker_agent, openai_messages, otel_genai
 from evalharness.transcripts.stream import read_stream
 
 PARSERS: Mapping[str, ModuleType] = {
     "docker-agent": docker_agent,
     "claude-code": claude_code,
     "codex": codex,
+    "codex-session": codex_session,
     "otel-genai": otel_genai,
     "openai-messages": openai_messages,
 }

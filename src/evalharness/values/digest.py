@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from pydantic_core import to_json
-
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import Json, written_json
 
 
 def canonical_json(value: Json) -> bytes:
     """The only spelling of a value: keys sorted, no spaces, UTF-8."""
-    return to_json(_sorted(value))
+    return written_json(_sorted(value)).encode()
 
 
 def digest(value: Json) -> str:

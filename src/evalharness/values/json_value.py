@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pydantic_core import PydanticSerializationError, to_json
+
 Json = Any
 """Any JSON value. The alias is for readers; values are checked where they enter (`values.digest.canonical_json`)."""
 
@@ -62,6 +64,14 @@ def _plain_key(key: Any) -> str:
 
 LONGEST_TEXT = 1_000_000
 FENCE = "```"
+
+
+def written_json(value: Json) -> str:
+    """A value as JSON without spaces. Half characters, which no file can have, become question marks."""
+    try:
+        return to_json(value).decode()
+    except PydanticSerializationError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace").decode()
 
 
 def parse_strictly(text: str, longest: int = LONGEST_TEXT) -> Json:

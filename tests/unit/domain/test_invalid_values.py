@@ -116,3 +116,13 @@ def test_the_words_of_pydantic_are_read_in_one_place() -> None:
     source = Path(__file__).parents[3] / "src" / "evalharness"
     readers = [path.name for path in source.rglob("*.py") if re.search(r"\[[\"']msg[\"']\]", path.read_text())]
     assert readers == ["invalid_values.py"]
+
+
+def test_an_answer_needs_no_name_for_its_output_and_others_say_which_name_they_need() -> None:
+    assert Answer("yes", cost_usd=0.1) == Answer(output="yes", cost_usd=0.1)
+    unnamed: list[tuple[Callable[..., Any], str]] = [(Case, "Case(input=…)"), (Suite, "Suite(name=…)")]
+    for kind, named in unnamed:
+        with pytest.raises(InvalidValue, match=re.escape(named)):
+            kind("peru")
+    with pytest.raises(InvalidValue, match="Answer"):
+        Answer("yes", "no")

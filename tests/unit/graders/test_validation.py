@@ -48,7 +48,7 @@ def test_one_that_cannot_be_reached_is_not_wrong_usage() -> None:
         async def chat(self, request: ChatRequest) -> ChatReply:
             raise ModelUnavailable("401: no such key")
 
-    with pytest.raises(ModelUnavailable, match="the judge test/judge cannot be reached: 401: no such key"):
+    with pytest.raises(ModelUnavailable, match="the judge test/judge gives no reply: 401: no such key"):
         asyncio.run(validate_judge(BrokenLlm()))
 
 

@@ -46,5 +46,5 @@ def test_a_task_that_fails_now_is_reported_with_or_without_its_scores(
         current_state="failed",
     )
     lines = [line.rstrip() for line in shown(task).splitlines()]
-    assert f"scores   1 task passed before and failed now, though no score fell by more than 0.1: t {told}" in lines
+    assert f"scores   1 case passed before and failed now, though no score fell by more than 0.1: t {told}" in lines
     assert "note     told" in lines

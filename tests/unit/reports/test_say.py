@@ -93,6 +93,8 @@ LISTED = {"cases": ["a", "b"], "states": [], "number": 2}
 MOVED = finding("comparison.moved", metric="pass_rate", old=0.64, new=0.52, value=-0.12, half_width=0.05, apart=None)
 SAMPLES: dict[str, Any] = {
     "fewer": 1,
+    "critical": 2,
+    "pass_hat_k": 0.9,
     "where": "http://127.0.0.1:8080",
     "steps": ["Run capability evals"],
     "not_run": ["Run slow evals"],
@@ -271,6 +273,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
     "choice.exact_long": {"words": 8},
     "choice.metric": {"goal": "reliable", "metric": "pass^3"},
     "choice.other_metric": {"asks": ["pass^3"], "metric": "pass@3"},
+    "choice.critical_cases": {"critical": 2, "cases": 10, "pass_hat_k": 0.9},
     "choice.preset": {"why": "reliable", "pass_at_1": 0.9, "pass_at_k": 0.99, "pass_hat_k": 0.8},
     "choice.preset_lower": {"has": "staging"},
     "comparison.two_suites": {"old": "one", "new": "other"},
@@ -294,7 +297,7 @@ NUMBERS = {
     "cases": (
         *("run.cases_in_error", "run.cases_failed", "run.cases_ungraded", "measure.not_estimable", "gate.basis"),
         *("comparison.worst_possible", "comparison.by_name_alone", "settle.more_cases", "settle.more_clusters"),
-        *("plan.fewer_cases", "rates.cases", "reviews.nothing_to_rank"),
+        *("plan.fewer_cases", "rates.cases", "reviews.nothing_to_rank", "choice.critical_cases"),
     ),
     "passes": ("rates.cases",),
     "clusters": ("comparison.worst_possible", "settle.more_clusters"),

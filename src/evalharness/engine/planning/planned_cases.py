@@ -150,10 +150,10 @@ def filled_suite(suite: Suite, values: Mapping[str, str]) -> Suite:
     """The suite's own graders with their variables filled in; cases are filled one by one, when they are planned."""
     if not suite.templated:
         return suite
-    return suite.model_copy(update={"graders": tuple(_filled_grader(spec, values) for spec in suite.graders)})
+    return suite.model_copy(update={"graders": tuple(filled_grader(spec, values) for spec in suite.graders)})
 
 
-def _filled_grader(spec: GraderSpec, values: Mapping[str, str]) -> GraderSpec:
+def filled_grader(spec: GraderSpec, values: Mapping[str, str]) -> GraderSpec:
     return GraderSpec.model_validate(fill(spec.model_dump(mode="json"), values))
 
 
@@ -299,7 +299,7 @@ class PlannedCases(Mapping[str, PlannedCase]):
             return suite
         values = {**self._values, **case.own_values}
         graders = (
-            spec if id(spec) in self._shared else _filled_grader(written, values)
+            spec if id(spec) in self._shared else filled_grader(written, values)
             for spec, written in zip(suite.graders, self._written.graders, strict=True)
         )
         return suite.model_copy(update={"graders": tuple(graders)})

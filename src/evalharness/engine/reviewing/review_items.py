@@ -110,7 +110,7 @@ def _item(
     run: Run, case: Case, found: Outstanding, answers: tuple[ShownAnswer, ...], identity: Sequence[Any], new_id: NewId
 ) -> ReviewItem:
     task = found.task
-    told = {"case": case.id, "suite": run.suite.name, "run": run.name, "target": run.target.label}
+    about = {"case": case.id, "suite": run.suite.name, "run": run.name, "target": run.target.label}
     outputs = [answer.model_dump(mode="json", exclude={"player"}) for answer in answers]
     return ReviewItem(
         id=new_id(),
@@ -119,7 +119,7 @@ def _item(
         task=task,
         question=filled_case(case, run.suite, run.public_values).content,
         answers=answers,
-        about={} if task.blind else told,
+        about={} if task.blind else about,
         wanted=task.evaluators.min_required,
     )
 

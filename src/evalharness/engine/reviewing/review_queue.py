@@ -175,12 +175,12 @@ class ReviewQueue:
     def _counts(self, item: ReviewItem, reviewer: Reviewer, own: Assignment) -> bool:
         """Somebody whose lease is over is as good as anybody, as long as nobody has taken their place."""
         if item.is_gold:
-            return True
+            return self._has_room(item, reviewer)
         return item.stage == "open" and (own.is_held(self.moment) or self._has_room(item, reviewer))
 
     def _has_room(self, item: ReviewItem, reviewer: Reviewer) -> bool:
-        if item.is_gold:
-            return True
+        if item.is_gold:  # everybody may be asked, for as long as anybody is
+            return not self.book.finished_runs(item.id)
         others = [each for each in self.book.assignments(item_id=item.id) if each.reviewer != reviewer.name]
         taken = sum(each.doing == "counted" or each.is_held(self.moment) for each in others)
         return item.stage == "open" and taken < item.wanted
@@ -278,7 +278,8 @@ class ReviewQueue:
             raise UsageError(why)
 
     def _why_final(self, item: ReviewItem) -> str | None:
-        finished = self.book.finished_runs(item.id) if item.stage != "open" else []
+        may_be_final = item.is_gold or item.stage != "open"  # what is gold must not stay open when the others are not
+        finished = self.book.finished_runs(item.id) if may_be_final else []
         if not finished:
             return None
         if item.task.blind:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic_core import from_json
+
 from evalharness.contracts.exchange import Call, Tape
 from evalharness.contracts.gateway import Gateway, GatewaySession
 from evalharness.contracts.model import Models, Relayed, split_name
@@ -28,7 +30,7 @@ from evalharness.exchanges.gateway.wires import (
     usage_in,
     usage_in_stream,
 )
-from evalharness.values.json_value import Json
+from evalharness.values.json_value import Json, plain_json
 
 HOST = "127.0.0.1"
 LONGEST_REQUEST = 64 * 1024 * 1024
@@ -57,7 +59,7 @@ def written_passed(passed: Passed) -> Json:
 def read_passed(written: Any) -> Passed:
     usage = None if written.get("usage") is None else Usage.model_validate(written["usage"])
     pieces = tuple((float(ms), str(text)) for ms, text in written.get("stream", ()))
-    return Passed(written.get("json"), pieces, usage, written.get("cost_usd"))
+    return Passed(None if pieces else written["json"], pieces, usage, written.get("cost_usd"))
 
 
 @dataclass(slots=True)
@@ -85,12 +87,12 @@ class Session(GatewaySession):
             raise self.capped
 
     def completed(self, answer: Transcript) -> Transcript:
-        told = answer.model_fields_set
+        given = answer.model_fields_set
         heard = self.conversations
         added: dict[str, Any] = {}
-        if heard.messages and "messages" not in told:
+        if heard.messages and "messages" not in given:
             added["messages"] = heard.messages
-        if heard.tool_calls and "tool_calls" not in told:
+        if heard.tool_calls and "tool_calls" not in given:
             added["tool_calls"] = heard.tool_calls
         if self.usages and answer.usage is None:
             added["usage"] = Usage(
@@ -104,7 +106,7 @@ class Session(GatewaySession):
             added["events"] = (*answer.events, *self.events)
         if not added:
             return answer
-        return Transcript.model_validate({**{name: getattr(answer, name) for name in told}, **added})
+        return Transcript.model_validate({**{name: getattr(answer, name) for name in given}, **added})
 
     def hear(self, form: Form, request: Mapping[str, Any], passed: Passed) -> None:
         text = "".join(piece for _, piece in passed.pieces)
@@ -176,11 +178,13 @@ class LocalGateway(Gateway):
             session.events.append({"type": "gateway_refused", "method": request.method, "path": path})
             return fault(404, f"the gateway does not pass on {request.method} {path}", "not_found_error")
         try:
-            body = json.loads(await request.read())
+            body = _storable(await request.read())
         except web.HTTPRequestEntityTooLarge:
             return fault(413, f"the request is larger than {LONGEST_REQUEST >> 20} MB", "request_too_large")
-        except ValueError:
-            body = None
+        except web.RequestPayloadError as error:
+            return fault(400, f"the request cannot be read: {error}", "invalid_request_error")
+        except ValueError as error:
+            return fault(400, f"the request is not valid JSON: {error}", "invalid_request_error")
         model = body.get("model") if isinstance(body, dict) else None
         if not isinstance(model, str):
             return fault(400, "the request is not a JSON object with a model", "invalid_request_error")
@@ -324,9 +328,11 @@ class _Answering:
     async def _send_stream(self, send: Any, body: dict[str, Any], form: Form) -> Passed:
         """Event by event, so that what a client gets can be repeated. Usage is asked for, and kept from clients that
         did not ask."""
-        adds_usage = form in ("chat", "completions") and "stream_options" not in body
+        given = body.get("stream_options")
+        options = given if isinstance(given, dict) else {}
+        adds_usage = form in ("chat", "completions") and not options.get("include_usage")
         if adds_usage:
-            body = {**body, "stream_options": {"include_usage": True}}
+            body = {**body, "stream_options": {**options, "include_usage": True}}
         pieces: list[tuple[float, str]] = []
         rest = bytearray()
         last = time.perf_counter()
@@ -354,6 +360,11 @@ class _Answering:
             if self._gateway.keeps_pace:
                 await asyncio.sleep(milliseconds / 1000)
             self._pieces.put_nowait(piece)
+
+
+def _storable(raw: bytes) -> Json:
+    """The body of a request. Raises ValueError for what is no JSON, or could not be stored."""
+    return plain_json(from_json(raw, allow_inf_nan=False))
 
 
 def _key_of(headers: Mapping[str, str]) -> str:

@@ -5,11 +5,13 @@ Also what a file that is only a part of a suite says for all its own cases.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalharness import registry
 from evalharness.domain.case import EVAL_TYPES, Case
+from evalharness.domain.gate import METRIC, PRESETS, metric_name
 from evalharness.domain.problem import FieldPath
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.suite import NOBODY_NOTIFIED, Reporting, Suite, SuiteConfig
@@ -80,7 +82,41 @@ def _known(document: Document) -> dict[str, Any]:
         top["config"] = {key: value for key, value in config.items() if key in CONFIG_KEYS}
     _check_reporting(document, top)
     _check_notify(document, top)
+    _check_gate(document, top)
+    if isinstance(top.get("targets"), list):
+        document.findings.add(document.at("targets"), "must be a mapping, not a list: give each target a name")
+        del top["targets"]
     return top
+
+
+def _check_gate(document: Document, top: dict[str, Any]) -> None:
+    """What people write first is a least pass rate, in a way that it is not written."""
+    gate = top.get("gate")
+    if isinstance(gate, Mapping):
+        metrics = {key: value for key, value in gate.items() if METRIC.fullmatch(metric_name(str(key)))}
+        for key, value in metrics.items():
+            message = f"belongs under thresholds: write {_thresholds(str(key), value)}"
+            document.findings.add(document.at("gate", key), message)
+        top["gate"] = {key: value for key, value in gate.items() if key not in metrics}
+    elif gate is not None and not (isinstance(gate, str) and _share(gate) is None):
+        example = f"gate: {{{_thresholds('pass_rate', gate)}}}"
+        message = f"must be a preset ({', '.join(PRESETS)}) or a mapping, such as {example}"
+        document.findings.add(document.at("gate"), message)
+        del top["gate"]
+
+
+def _thresholds(metric: str, written: Any) -> str:
+    share = _share(written)
+    return f"thresholds: {{{metric}: {0.8 if share is None else share:g}}}"
+
+
+def _share(written: Any) -> float | None:
+    """What is meant by 0.8, 80 or 80 %."""
+    text = str(written).strip()
+    number = text.removesuffix("%").strip()
+    if isinstance(written, bool) or not re.fullmatch(r"\d+(\.\d+)?", number):
+        return None
+    return float(number) / (100 if text != number or float(number) > 1 else 1)
 
 
 def _check_reporting(document: Document, top: Mapping[str, Any]) -> None:
@@ -96,6 +132,9 @@ def _check_reporting(document: Document, top: Mapping[str, Any]) -> None:
     known = [name for name in registry.names("reporter") if _writes_files(name, is_wanted=name in wanted)]
     for name in wanted:
         findings.unknown_label(document.at("reporting", "format"), name, known, document.severity)
+    folder = fields.get("output_dir")
+    if isinstance(folder, str) and "\0" not in folder and (findings.source.path.parent / folder).is_file():
+        findings.add(document.at("reporting", "output_dir"), f"must be a folder, and {folder} is a file")
     if fields.get("notify_on_failure") is True and top.get("notify") is None:
         place = document.at("reporting", "notify_on_failure")
         findings.add(place, NOBODY_NOTIFIED, severity="warning", hint=Hint("hint.add_notify"))

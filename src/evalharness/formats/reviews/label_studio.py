@@ -1,9 +1,10 @@
 """Label Studio: items as tasks, reviews as annotations.
 
-A task has `data` with `item`, `question`, `answer` (or `answer_A`, `answer_B`, … of a ranking) and `rubric`. A binary
-rating is a `choices` result named `rating`; each criterion is a `rating` result with the criterion's name, counted from
-the lowest number of the scale as 1 (Label Studio has stars, and no others); a ranking is a `ranker` result named
-`rating`, whose `rank` is a list of letters. A comment is a `textarea` result named `comment`. Skips and gold stay here.
+A task has `data` with `item`, `question`, `answer` (or `answer_A`, `answer_B`, … of a ranking, and all of them as
+`answers`) and `rubric`. A binary rating is a `choices` result named `rating`; each criterion is a `rating` result with
+the criterion's name, counted from the lowest number of the scale as 1 (Label Studio has stars, and no others); a
+ranking is a `ranker` result named `rating`, whose `rank` is a list of letters. A comment is a `textarea` result named
+`comment`. Skips and gold stay here.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 from evalharness.domain.case import as_text
 from evalharness.domain.review import Review, ReviewedItem, as_rating, standing
-from evalharness.domain.seen_item import SeenItem
+from evalharness.domain.seen_item import SeenAnswer, SeenItem
 from evalharness.errors import UsageError
 from evalharness.formats.reviews.review_rows import GivenReview
 from evalharness.syntax.source import read_text
@@ -30,13 +32,63 @@ def label_studio_text(pairs: Iterable[Pair]) -> str:
     return json.dumps(tasks, ensure_ascii=False, indent=2) + "\n"
 
 
+def labelling_config(items: Iterable[SeenItem]) -> str:
+    """The labelling config of a project that takes these tasks. Raises UsageError for rankings beside other ratings."""
+    seen = list(items)
+    rankings = [item for item in seen if item.scale == "ranking"]
+    if rankings and len(rankings) < len(seen):
+        raise UsageError(
+            "some answers of this run are ranked and others rated, which are two projects in Label Studio",
+            hint="import each kind of task into a project of its own",
+        )
+    lines = [_shown("question"), *([_shown("rubric")] if any(item.rubric for item in seen) else [])]
+    if rankings:
+        lines += [f'  <List name="{ANSWER}" value="$answers" title="The best answer first"/>']
+        lines += [f'  <Ranker name="{RATING}" toName="{ANSWER}"/>']
+    else:
+        lines += [_shown(ANSWER), *_choices(seen), *_stars(seen)]
+    lines += [f'  <TextArea name="{COMMENT}" toName="{ANSWER}" placeholder="Comment" maxSubmissions="1"/>']
+    return "\n".join(["<View>", *lines, "</View>", ""])
+
+
+def _shown(name: str) -> str:
+    return f'  <Header value="{name.capitalize()}"/><Text name="{name}" value="${name}"/>'
+
+
+def _choices(seen: Iterable[SeenItem]) -> Iterator[str]:
+    labels = dict.fromkeys(choice.label for item in seen for choice in item.choices)
+    if labels:
+        yield f'  <Choices name="{RATING}" toName="{ANSWER}" choice="single">'
+        yield from (f"    <Choice value={quoteattr(label)}/>" for label in labels)
+        yield "  </Choices>"
+
+
+def _stars(seen: Iterable[SeenItem]) -> Iterator[str]:
+    most: dict[str, int] = {}
+    for item in seen:
+        for criterion in item.criteria if item.range else ():
+            low, high = item.range or (0, 0)
+            most[criterion.name] = max(most.get(criterion.name, 0), high - low + 1)
+    for name, number in most.items():
+        about = f'toName="{ANSWER}" maxRating="{number}"'
+        yield f"  <Header value={quoteattr(name)}/><Rating name={quoteattr(name)} {about}/>"
+
+
 def _task(number: int, reviewed: ReviewedItem, seen: SeenItem) -> dict[str, Json]:
     answers = {f"{ANSWER}_{each.letter}" if each.letter else ANSWER: as_text(each.output) for each in seen.answers}
     lowest = {"lowest": seen.range[0]} if seen.range else {}
-    data = {"item": seen.id, "question": as_text(seen.question), **answers, "rubric": seen.rubric, **lowest}
+    listed = [
+        {"id": each.letter, "title": f"Answer {each.letter}", "body": as_text(each.output)} for each in seen.answers
+    ]
+    ranked: dict[str, Json] = {"answers": list[Json](listed)} if seen.scale == "ranking" else {}
+    data = {"item": seen.id, "question": as_text(seen.question), **answers, **ranked, "rubric": seen.rubric, **lowest}
     given = [] if reviewed.item.is_gold else [review for review, _ in standing(reviewed.reviews).values()]
     annotations = [_annotation(place, review, seen) for place, review in enumerate(given, 1)]
     return {"id": number, "data": data, "annotations": annotations, "predictions": []}
+
+
+def _listed(answer: SeenAnswer) -> dict[str, Json]:
+    return {"id": answer.letter, "title": f"Answer {answer.letter}", "body": as_text(answer.output)}
 
 
 def _annotation(number: int, review: Review, seen: SeenItem) -> dict[str, Json]:

@@ -63,6 +63,6 @@ def other_judge(first: str = "") -> Hint:
 
 def _unavailable(llm: Llm, error: ModelUnavailable) -> ModelUnavailable:
     next_step = NEXT_STEPS.get(error.status or 0)
-    what = "refused" if 400 <= (error.status or 0) < 500 and error.status != 429 else "cannot be reached"
+    what = "refused" if 400 <= (error.status or 0) < 500 and error.status != 429 else "gives no reply"
     hint = error.hint or (other_judge(next_step) if next_step else "")
     return ModelUnavailable(f"the judge {llm.name} {what}: {error.message}", hint=hint, status=error.status)

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from evalharness.domain.case import Case, as_text
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, named_apart
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.specification import GraderSpec
 from evalharness.domain.transcript import Transcript
@@ -21,7 +21,7 @@ from evalharness.reports.alike_trials import alike_trials, likeness, ranges
 from evalharness.reports.conversation import Turn, conversation
 from evalharness.reports.json_difference import JsonDifference, have_parts, json_differences
 from evalharness.reports.pages.word_difference import Piece, word_difference
-from evalharness.reports.wording import duration, money, size, verdict_words
+from evalharness.reports.wording import duration, money, size, state_of_grade, verdict_words
 from evalharness.values.json_value import Json
 
 LONGEST_TEXT = 100_000
@@ -33,19 +33,16 @@ BRIEF_TEXT = 2_000
 MOST_DIFFERENCES = 200
 MOST_BUTTONS = 100
 """Trials that have a button each; of more, only the groups are shown."""
-STATE_OF_GRADE = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """What a grader is asked to check."""
 
     grader: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """An expected and an actual value: two texts word by word, or JSON values path by path."""
 
     grader: str
@@ -58,8 +55,7 @@ class Compared:
     """Paths that are not shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class GradeLine:
+class GradeLine(NamedTuple):
     state: str
     grader: str
     kind: str
@@ -68,10 +64,11 @@ class GradeLine:
     evidence: str
     trace: str
     is_required: bool
+    is_given: bool
+    """Whether there is a verdict to agree with."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptView:
+class AttemptView(NamedTuple):
     title: str
     """`attempt 2: failed`; empty where there is only one."""
     reason: str
@@ -89,8 +86,7 @@ class AttemptView:
     """What of the output was not kept, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialView:
+class TrialView(NamedTuple):
     """Trials that are alike."""
 
     numbers: Sequence[int]
@@ -107,8 +103,7 @@ class TrialButton(NamedTuple):
     """Which of the groups of alike trials it is in."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierAnswer:
+class EarlierAnswer(NamedTuple):
     """What the baseline answered, and in how many of its trials."""
 
     state: str
@@ -228,7 +223,7 @@ class PanelMaker:
             reason="" if grades else attempt.reason,
             answer=None if answer is None else self._cut(readable(answer)),
             compared=[found for grade in grades if (found := self._compared(grade, answer))],
-            grades=[self._grade(grade) for grade in grades],
+            grades=[self._grade(name, grade) for name, grade in named_apart(grades)],
             turns=self._turns(transcript),
             files={name: self._cut(text) for name, text in transcript.files.items()} if transcript else {},
             removed_files=transcript.removed_files if transcript else (),
@@ -245,19 +240,20 @@ class PanelMaker:
             return []
         return [replace(turn, text=self._cut(turn.text)) for turn in conversation(transcript)]
 
-    def _grade(self, grade: Grade) -> GradeLine:
+    def _grade(self, name: str, grade: Grade) -> GradeLine:
         evidence = grade.evidence
         if isinstance(evidence, Mapping) and _is_compared(grade):
             evidence = {key: value for key, value in evidence.items() if key not in ("expected", "actual")}
         return GradeLine(
-            state=STATE_OF_GRADE[grade.state],
-            grader=grade.grader,
+            state=state_of_grade(grade),
+            grader=name,
             kind=grade.type,
             verdict=verdict_words(grade),
             reason=self._cut(grade.reason),
             evidence=self._cut(readable(evidence)) if evidence else "",
             trace=grade.trace,
             is_required=grade.required,
+            is_given=grade.state != "awaiting",
         )
 
     def _compared(self, grade: Grade, answer: Json) -> Compared | None:
@@ -311,8 +307,9 @@ def _options_text(spec: GraderSpec) -> str:
 def _took(trials: Sequence[Trial]) -> str:
     """Time, tokens and cost; of several trials, of each on average."""
     number = len(trials)
-    tokens = sum((trial.input_tokens or 0) + (trial.output_tokens or 0) for trial in trials) // number
-    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    used = [each.transcript.usage for trial in trials for each in trial.attempts if each.transcript]
+    tokens = sum(usage.input_tokens + usage.output_tokens for usage in used if usage) // number
+    costs = [cost for trial in trials if (cost := trial.cost_usd) is not None]
     parts = [
         duration(sum(trial.duration_s for trial in trials) / number),
         count(tokens, "token") if tokens else "",

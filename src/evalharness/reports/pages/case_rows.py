@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from evalharness.domain.case import Case
 from evalharness.domain.case_line import CaseLine
 from evalharness.domain.case_result import CaseResult
 from evalharness.domain.plain_numbers import count
-from evalharness.domain.reported_run import ReportedRun, WrittenTrials
+from evalharness.domain.reported_run import ReportedRun
 from evalharness.domain.trial import Trial
 from evalharness.reports.alike_trials import ranges
 from evalharness.reports.wording import duration, money
@@ -22,8 +21,7 @@ LETTERS = {"passed": "p", "failed": "f", "error": "e", "skipped": "s", "awaiting
 STATES = {letter: state for state, letter in LETTERS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class CaseRow:
+class CaseRow(NamedTuple):
     """What the table shows of a case, and what it is sorted by. `state` may be flaky: it is the mark."""
 
     id: str
@@ -43,7 +41,7 @@ class CaseRow:
     shown: Mapping[str, str]
 
     def as_data(self) -> dict[str, Any]:
-        return asdict(self)
+        return self._asdict()
 
 
 NO_ROW = CaseRow(
@@ -59,19 +57,24 @@ def case_rows(run: ReportedRun, states: Mapping[str, Sequence[str]]) -> list[Cas
     return [_row(found, asked.get(found.case_id), states.get(found.case_id, ())) for found in run.report.cases]
 
 
-def trial_states(trials: WrittenTrials) -> dict[str, list[str]]:
+def trial_states(run: ReportedRun) -> dict[str, list[str]]:
     """By case, in the order of its trials."""
     found: dict[str, list[tuple[int, str]]] = {}
-    for trial in trials:
-        case_id, index, state = _parts(trial)
+    for case_id, index, state in _states(run):
         found.setdefault(case_id, []).append((index, state))
     return {case_id: [state for _, state in sorted(each)] for case_id, each in found.items()}
 
 
-def _parts(trial: Trial | Mapping[str, Any]) -> tuple[str, int, str]:
-    if isinstance(trial, Trial):
-        return trial.case_id, trial.index, trial.state
-    return str(trial["case_id"]), int(trial["index"]), str(trial["state"])
+def _states(run: ReportedRun) -> Iterator[tuple[str, int, str]]:
+    outcomes = run.outcomes()
+    if outcomes is not None:
+        yield from ((each.case_id, each.trial_index, each.state) for each in outcomes)
+        return
+    for trial in run.trials() or ():
+        if isinstance(trial, Trial):
+            yield trial.case_id, trial.index, trial.state
+        else:
+            yield str(trial["case_id"]), int(trial["index"]), str(trial["state"])
 
 
 def _row(found: CaseResult, case: Case | None, states: Sequence[str]) -> CaseRow:

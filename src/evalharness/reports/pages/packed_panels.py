@@ -15,7 +15,8 @@ CHUNK_BYTES = 190_000
 """Unpacked. Even a chunk that does not compress stays below 256 kB as base64."""
 MOST_PACKED_BYTES = 20_000_000
 MOST_PANELS = 100_000
-LEVEL = 6
+LEVEL = 4
+"""Of zlib: twice as quick as the default, and a tenth larger."""
 
 
 class PackedPanels:

@@ -18,7 +18,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evalharness.domain.plain_numbers import count
-from evalharness.reports.pages.case_panel import GradeLine, folded, readable
+from evalharness.reports.pages.case_panel import CasePanel, GradeLine, TrialButton, folded, readable
 from evalharness.reports.pages.case_rows import STATES
 from evalharness.reports.terminal.screen import MARKS
 from evalharness.reports.wording import clean
@@ -59,8 +59,10 @@ class PageTemplates:
 
     def __init__(self, redact: Callable[[str], str], link: Link = fragment, frame: Frame | None = None) -> None:
         self._redact = redact
+        self._link = link
         self._clean_short = lru_cache(maxsize=10_000)(self.clean)
         self._short_grade_row = lru_cache(maxsize=1_000)(self._new_grade_row)
+        self._trial_button = lru_cache(maxsize=1_000)(self._new_trial_button)
         self._environment = Environment(
             loader=FunctionLoader(_source),
             autoescape=True,
@@ -77,9 +79,15 @@ class PageTemplates:
             marks={state: mark for state, (mark, _) in MARKS.items()},
             states=STATES,
             count=count,
-            grade_row=self._grade_row,
         )
-        self._environment.filters.update(readable=readable, folded=folded, with_code=self._with_code)
+        self._environment.filters.update(  # quicker than functions, which matters where a page has very many trials
+            readable=readable,
+            with_code=self._with_code,
+            text=self._text,
+            grade_row=self._grade_row,
+            link_to=self._link_to,
+            trial_button=self._trial_button,
+        )
 
     def render(self, template: str, **values: Any) -> str:
         return self._environment.get_template(template).render(values)
@@ -101,8 +109,22 @@ class PageTemplates:
     def _new_grade_row(self, grade: GradeLine) -> Markup:
         return Markup(self.render("grade_row.html", grade=grade))
 
+    def _link_to(self, panel: CasePanel, trial: int, message: int = 0) -> str:
+        return self._link(run=panel.run, case=panel.id, key=panel.key, trial=trial, message=message)
+
+    def _new_trial_button(self, button: TrialButton, opened: int) -> Markup:
+        """Without its address: that alone differs from case to case."""
+        return Markup(self.render("trial_button.html", button=button, is_opened=button.group == opened))
+
+    def _text(self, value: str) -> Markup:
+        """Nearly every trial has one, and nearly all are short: without a template they take half the time."""
+        text = folded(value)
+        if text.rest:
+            return Markup(self.render("long_text.html", text=text))
+        return Markup(f"<pre>{escape(self._clean(text.head))}</pre>")
+
     def _clean(self, value: Any) -> Any:
-        if isinstance(value, str) and not isinstance(value, Markup):
+        if type(value) is str or (isinstance(value, str) and not isinstance(value, Markup)):
             return self._clean_short(value) if len(value) <= SHORT else self.clean(value)
         return value
 

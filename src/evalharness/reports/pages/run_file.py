@@ -30,7 +30,7 @@ MOST_ROWS_BYTES = 1_200_000
 
 def write_run_file(run: ReportedRun, stream: IO[str], presentation: Presentation) -> None:
     page = run_page(run, presentation)
-    rows = case_rows(run, trial_states(run.trials() or ()))
+    rows = case_rows(run, trial_states(run))
     cases = StoredCases(run, presentation)
     file = PageFile(stream, presentation)
     failures = list(_with_briefs(page.failures[:MOST_FAILURES], cases, file))

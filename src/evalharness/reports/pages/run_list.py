@@ -53,7 +53,7 @@ def _row(line: RunLine, names: dict[str, str], now: datetime, *, is_running: boo
         verdict="running" if is_running else line.verdict or "unfinished",
         rate=line_rate(line),
         cases="" if line.cases is None else count(line.cases, "case"),
-        target=f"regrade of {names.get(line.regrade_of, line.regrade_of)}" if line.regrade_of else line.variant,
+        target=line.asked(names),
         when=age(line.created_at, now),
         started=line.created_at,
     )

@@ -14,6 +14,7 @@ from evalharness.reports.pages.plots import StripRun, heat_map_row, sparkline, s
 from evalharness.reports.terminal.trend_lines import (
     BASELINE,
     CHANGE,
+    EVERY_RUN,
     PARTIAL,
     always_passed_text,
     by_trouble,
@@ -119,7 +120,10 @@ def target_section(target: TargetTrend) -> TargetSection:
     newest = target.runs[-1]
     rate, before = now_texts(target)
     troubled = by_trouble(target.cases)
-    rows = [_heat_row(case, target.runs) for case in troubled[:MOST_CASES]]
+    first = _first_read(target)
+    mapped = min(len(target.runs) - first, MOST_MOMENTS)
+    rows = [_heat_row(case, target.runs, first) for case in troubled[:MOST_CASES]]
+    always_passed = always_passed_text(target.cases)
     return TargetSection(
         name=target.target or "no name",
         state=state_of(newest),
@@ -136,12 +140,23 @@ def target_section(target: TargetTrend) -> TargetSection:
         cases=rows[:FIRST_CASES],
         more_cases=rows[FIRST_CASES:],
         unlisted=len(troubled) - len(rows),
-        always_passed=always_passed_text(target.cases),
+        always_passed=always_passed.replace(EVERY_RUN, f"in each of the newest {mapped} runs")
+        if first
+        else always_passed,
         map_title="The newest run is on the right."
-        if len(target.runs) <= MOST_MOMENTS
-        else f"The newest {MOST_MOMENTS} runs, the newest on the right.",
+        if mapped == len(target.runs)
+        else f"The newest {mapped} runs, the newest on the right.",
         runs=[_run_row(run) for run in reversed(target.runs)],
     )
+
+
+def _first_read(target: TargetTrend) -> int:
+    """The first run of which cases are known, where those of the runs before it were too many to be read."""
+    known = (
+        number for number, _ in enumerate(target.runs) if any(case.moments[number] != "absent" for case in target.cases)
+    )
+    first = next(known, 0)
+    return first if any(run.cases and not run.is_gap for run in target.runs[:first]) else 0
 
 
 def _day(run: TrendRun) -> str:
@@ -199,8 +214,8 @@ def _moved(target: TargetTrend) -> Iterator[MovedCases]:
         yield MovedCases("Flaky", "flaky", named, len(flaky) - MOST_NAMED)
 
 
-def _heat_row(case: CaseTrend, runs: Sequence[TrendRun]) -> HeatRow:
-    moments = case.moments[-MOST_MOMENTS:]
+def _heat_row(case: CaseTrend, runs: Sequence[TrendRun], first: int) -> HeatRow:
+    moments = case.moments[first:][-MOST_MOMENTS:]
     asked = [moment for moment in moments if moment != "absent"]
     label = f"passed in {asked.count('passed')} of {count(len(asked), 'run')}"
     asking = [run.run_id for run, moment in zip(runs, case.moments, strict=True) if moment != "absent"]

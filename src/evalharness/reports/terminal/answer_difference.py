@@ -20,7 +20,7 @@ from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure
 from evalharness.reports.json_difference import have_parts, json_differences
 from evalharness.reports.terminal.screen import Part
-from evalharness.reports.wording import harmless, one_line
+from evalharness.reports.wording import from_here, harmless, one_line
 from evalharness.values.json_value import Json
 from evalharness.values.text import same_beginning
 
@@ -37,7 +37,7 @@ def failure_lines(failure: Failure, *, width: int, most: int = 8) -> list[Line]:
     """Why a case did not pass: the grader and the difference where it has one, else the reason."""
     found = failure.difference
     if found is None:
-        return [(failure.reason,)]
+        return [(from_here(failure.reason),)]
     return [(failure.grader,), *difference_lines(found.expected, found.actual, width=width, most=most)]
 
 

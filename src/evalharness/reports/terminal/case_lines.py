@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalharness.domain.case import as_text
+from evalharness.domain.grade import named_apart
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.reported_run import ReportedRun, Verbosity
@@ -15,7 +16,7 @@ from evalharness.domain.trial import TRIAL_STATES, Trial
 from evalharness.reports.terminal.answer_difference import failure_lines
 from evalharness.reports.terminal.screen import MARKS, Part, Screen, padded
 from evalharness.reports.terminal.verdict import flaky_passes, is_flaky
-from evalharness.reports.wording import duration, history_text, listed, money, verdict_words
+from evalharness.reports.wording import duration, from_here, history_text, listed, money, verdict_words
 
 FIRST_CASES = 10
 FIRST_REASONS = 5
@@ -139,7 +140,7 @@ class CaseLines:
         shown = groups if self._verbosity > 0 else groups[:FIRST_REASONS]
         for state, reason, ids in shown:
             names = f": {listed(ids[:NAMED], len(ids))}" if len(ids) > 1 else ""
-            text = self._screen.cut(reason, LONGEST_REASON)
+            text = self._screen.cut(from_here(reason), LONGEST_REASON)
             self._row(state, _group_name(ids), "", columns, f"{state}: {text}" if text else state, names)
             for case_id in ids if self._verbosity > 0 else ():
                 if len(ids) > 1:
@@ -167,10 +168,10 @@ class CaseLines:
         yield ["    ", MARKS[trial.state], f" trial {trial.index + 1}   "], (about, "dim")
         is_said = self._report.metadata.trials_per_case == 1  # by the line of its case
         if trial.reason and not trial.grades and not is_said:
-            yield ["        "], self._screen.one_line(trial.reason, LONGEST_REASON)
-        for grade in trial.grades:
-            reason = f"  {self._screen.one_line(grade.reason, LONGEST_REASON)}" if grade.reason else ""
-            yield [f"        {grade.grader}: "], f"{verdict_words(grade)}{reason}"
+            yield ["        "], self._screen.one_line(from_here(trial.reason), LONGEST_REASON)
+        for name, grade in named_apart(trial.grades):
+            reason = self._screen.one_line(from_here(grade.reason), LONGEST_REASON)
+            yield [f"        {name}: "], f"{verdict_words(grade)}{f'  {reason}' if reason else ''}"
         if trial.output is not None:
             yield [("        output: ", "dim")], self._screen.one_line(as_text(trial.output), LONGEST_REASON)
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from evalharness.domain.case import Case, as_text
 from evalharness.domain.case_result import CaseHistory
 from evalharness.domain.gate import written_metric
-from evalharness.domain.grade import Grade
+from evalharness.domain.grade import Grade, named_apart
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.report import CaseState, RunSummary
 from evalharness.domain.specification import GraderSpec
@@ -22,14 +22,13 @@ from evalharness.reports.alike_trials import alike_trials, likeness, ranges
 from evalharness.reports.conversation import conversation
 from evalharness.reports.terminal.answer_difference import difference_lines
 from evalharness.reports.terminal.screen import MARKS, Screen
-from evalharness.reports.wording import duration, history_text, money, size, verdict_words
+from evalharness.reports.wording import duration, from_here, history_text, money, size, state_of_grade, verdict_words
 from evalharness.values.json_value import Json
 
 LABEL = 12
 """Columns of a label, so that the texts beside labels begin below each other."""
 LONGEST_TEXT = 100_000
 MOST_DIFFERENCES = 40
-STATE_OF_GRADE = {"pass": "passed", "fail": "failed", "unscored": "error", "awaiting": "awaiting"}
 
 
 class CaseReport:
@@ -86,20 +85,20 @@ class CaseReport:
         if attempt.transcript is not None:
             self._transcript(attempt.transcript)
         if attempt.reason and not attempt.grades:
-            self._block("reason", attempt.reason)
-        for grade in attempt.grades:
-            self._grade(grade)
+            self._block("reason", from_here(attempt.reason))
+        for name, grade in named_apart(attempt.grades):
+            self._grade(name, grade)
         if attempt.transcript is not None:
             self._streams(attempt.transcript)
         self._block("trace", attempt.trace)
 
-    def _grade(self, grade: Grade) -> None:
-        mark, colour = MARKS[STATE_OF_GRADE[grade.state]]
+    def _grade(self, name: str, grade: Grade) -> None:
+        mark, colour = MARKS[state_of_grade(grade)]
         optional = "" if grade.required else " (not required)"
         found = _compared(grade)
-        reason, *rest = self._lines("" if found else grade.reason)
+        reason, *rest = self._lines("" if found else from_here(grade.reason))
         verdict = (f": {verdict_words(grade)}", colour)
-        self._screen.entry([(f"  {mark} ", colour)], (grade.grader, "bold"), verdict, f"{optional}  {reason}")
+        self._screen.entry([(f"  {mark} ", colour)], (name, "bold"), verdict, f"{optional}  {reason}")
         for line in rest:
             self._screen.entry([" " * LABEL], line)
         if found:

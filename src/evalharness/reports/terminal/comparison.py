@@ -5,10 +5,11 @@ Methods, single tests and every case are for those who ask for more (`verbosity`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
+from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.reported_run import Verbosity
 from evalharness.reports.terminal.difference import (
@@ -20,13 +21,13 @@ from evalharness.reports.terminal.difference import (
     verdict_text,
 )
 from evalharness.reports.terminal.screen import MARKS, Part, Screen
-from evalharness.reports.wording import naming, one_line, show_command
+from evalharness.reports.wording import from_here, naming, one_line, show_command
 from evalharness.reports.words.comparisons import figure_label, size_of
 from evalharness.reports.words.say import say
 
 COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "IMPROVEMENT": "green", "INCONCLUSIVE": "yellow"}
-SAID_BY_THE_NUMBERS = ("comparison.regression", "comparison.improvement")
-"""Reasons that only repeat what the first line says in numbers."""
+SAID_BY_THE_NUMBERS = ("comparison.regression", "comparison.improvement", "comparison.other_figure")
+"""Reasons that only repeat what the first line says in numbers, or the line of another figure."""
 OF_CASES_LEFT_OUT = ("comparison.quarantined", "comparison.regraded")
 """Notes that are always shown, though they do not warn."""
 LABEL_WIDTH = 9
@@ -226,13 +227,20 @@ def reasons(comparison: Comparison, *, in_full: bool) -> Iterator[str]:
     found, why = deciding_figure(comparison), comparison.why
     if why.code == "comparison.no_regression" and why.params.get("accepted") is None and not in_full:
         yield _ruled_out(found, comparison)
-    elif in_full or why.code not in SAID_BY_THE_NUMBERS:
+    elif in_full or not is_said_by(SAID_BY_THE_NUMBERS, why):
         yield say(why)
     if aside := decided_by(found, comparison):
         yield aside
     says_so = why.code == "comparison.too_small" and found.limited_by != "runs" and not in_full
     if comparison.verdict in ("NO REGRESSION", "INCONCLUSIVE") and not found.incomparable and not says_so:
         yield smallest_loss(found)
+
+
+def is_said_by(codes: Collection[str], why: Finding) -> bool:
+    """Whether a reason, or each of several joined in one, has one of these codes. That a loss is accepted is news."""
+    parts = why.params["findings"] if why.code == "joined" else [why]
+    findings = [part for part in parts if isinstance(part, Finding)] if isinstance(parts, list) else []
+    return all(part.code in codes and part.params.get("accepted") is None for part in findings)
 
 
 def _ruled_out(found: Difference, comparison: Comparison) -> str:
@@ -309,7 +317,7 @@ def _answers(case: CaseChange, screen: Screen, room: int) -> str:
         before = f"step {found.params.get('step')}: {before}"
     elif found.code == "divergence.unknown":
         before = before.removeprefix("answer ").removeprefix('"').removesuffix('"')
-        now = f"no answer: {found.params.get('reason')}"
+        now = f"no answer: {from_here(str(found.params.get('reason')))}"
     else:
         return screen.one_line(say(found), room)
     sides = [screen.clean(side) for side in (before or '""', now or '""')]

@@ -77,7 +77,8 @@ def _taped(report: Report) -> Iterator[FigureLine]:
     said += [f"{count(taped.differing, 'tool result')} differed, recorded ones were used"] * bool(taped.differing)
     said += [f"{count(taped.unasked, 'recorded call')} not asked for"] * bool(taped.unasked)
     said += [f"{count(taped.missed, 'trial')} asked for what was not recorded"] * bool(taped.missed)
-    yield FigureLine("mode", f"{taped.mode} of {taped.recording or 'nothing'}: {'; '.join(said)}")
+    recording = taped.recording_name or taped.recording or "nothing"
+    yield FigureLine("mode", f"{taped.mode} of {recording}: {'; '.join(said)}")
 
 
 def _pass_rate(report: Report, *, verbose: bool) -> Iterator[FigureLine]:

@@ -17,7 +17,7 @@ from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.reports.terminal.progress import announce
 from evalharness.reports.terminal.screen import MARKS, Part, Screen
-from evalharness.reports.wording import duration, money
+from evalharness.reports.wording import duration, from_here, money
 from evalharness.reports.words.say import say
 
 ERASE = "\r\x1b[2K"
@@ -72,7 +72,7 @@ class LiveProgress:
             self._cost_usd += trial.cost_usd or 0.0
             if trial.state in ("failed", "error") and trial.case_id not in self._seen:
                 self._seen.add(trial.case_id)
-                case, reason = self._screen.one_line(trial.case_id), self._screen.one_line(trial.reason, 300)
+                case, reason = self._screen.one_line(trial.case_id), self._screen.one_line(from_here(trial.reason), 300)
                 self._held.append([MARKS[trial.state], f" {case}   trial {trial.index + 1}   ", reason])
             self.tick()
 

@@ -13,7 +13,7 @@ from evalharness.domain.reported_run import ReportedRun, Verbosity
 from evalharness.reports.terminal.case_lines import FIRST_CASES, counted, mark_of, not_clean
 from evalharness.reports.terminal.figures import rate_text
 from evalharness.reports.terminal.screen import MARKS, Part, Screen, padded
-from evalharness.reports.wording import money
+from evalharness.reports.wording import from_here, money
 
 NARROWEST, WIDEST = 14, 40
 WIDEST_ID = 24
@@ -129,4 +129,4 @@ def plain_cost(report: Report) -> str:
 def _answer(failure: Failure) -> str:
     if failure.difference is not None:
         return as_text(failure.difference.actual)
-    return failure.reason if failure.state != "passed" else ""
+    return from_here(failure.reason) if failure.state != "passed" else ""

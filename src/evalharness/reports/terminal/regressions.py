@@ -73,9 +73,9 @@ def _task_lines(found: Regressions, *, in_full: bool) -> Iterator[str]:
         if tasks:
             more = f", and {len(tasks) - shown:,} more" if len(tasks) > shown else ""
             listed = ", ".join(_task_line(task, with_variant=len(found.comparisons) > 1) for task in tasks[:shown])
-            yield f"{count(len(tasks), 'task')} {what}: {listed}{more}"
+            yield f"{count(len(tasks), 'case')} {what}: {listed}{more}"
     if in_full and found.tasks and not kinds[0][1]:
-        yield f"no task fell by more than {limit}"
+        yield f"no case fell by more than {limit}"
 
 
 def _task_line(task: TaskChange, *, with_variant: bool) -> str:
@@ -95,7 +95,7 @@ def _why(found: Regressions) -> str:
         return "the run broke, so nothing is known about the agent; finish it with: eval-harness resume"
     if found.rule == "threshold":
         degraded = sum(task.degraded for task in found.tasks)
-        tasks = count(degraded, "task") if degraded else "no task"
+        tasks = count(degraded, "case") if degraded else "no case"
         return f"{tasks} fell by more than {found.threshold:g} (--threshold decides, not the comparison below)"
     decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]
     return f"{', '.join(decisive)} against {_old_runs(found.comparisons[0])}"

@@ -64,8 +64,8 @@ def scale_texts(item: SeenItem) -> Iterator[tuple[str, str, str]]:
         low, high = item.range
         labels = ", ".join(f"{number} {label}" for number, label in sorted(item.labels.items(), key=_number))
         for criterion in item.criteria:
-            told = f"{criterion.name}{f': {criterion.description}' if criterion.description else ''}"
-            yield criterion.name, f"{told}{f' ({labels})' if labels else ''}", f"{low}-{high}"
+            question = f"{criterion.name}{f': {criterion.description}' if criterion.description else ''}"
+            yield criterion.name, f"{question}{f' ({labels})' if labels else ''}", f"{low}-{high}"
     else:
         letters = [answer.letter for answer in item.answers]
         ties = f", ties as {letters[0]}={letters[1]}" if item.tie_allowed else ""
@@ -95,10 +95,10 @@ def progress_lines(reviews: RunReviews) -> Iterator[str]:
 
 def reviewer_line(person: ReviewerProgress) -> str:
     """`Ann  12 reviews, 1 skipped; gold 3 of 4 right`."""
-    told = [count(person.reviews, "review")]
-    told += [f"{number} {what}" for what, number in _others(person) if number]
+    counts = [count(person.reviews, "review")]
+    counts += [f"{number} {what}" for what, number in _others(person) if number]
     gold = f"; gold {person.gold_right} of {person.gold} right" if person.gold else ""
-    return f"{person.reviewer}  {', '.join(told)}{gold}"
+    return f"{person.reviewer}  {', '.join(counts)}{gold}"
 
 
 def _others(person: ReviewerProgress) -> Sequence[tuple[str, int]]:

@@ -49,10 +49,9 @@ class RunsReport:
 def _cells(line: RunLine, names: dict[str, str], now: datetime | None) -> list[str]:
     done = sum(line.counts.values())
     rate = f"{done:,} of {line.planned:,} trials" if line.pending or not line.verdict else line_rate(line)
-    target = f"regrade of {names.get(line.regrade_of, line.regrade_of)}" if line.regrade_of else line.variant
     when = line.created_at if now is None else age(line.created_at, now)
     cases = "" if line.cases is None else count(line.cases, "case")
-    return [line.verdict or "unfinished", line.name, line.suite_name, rate, cases, target, when]
+    return [line.verdict or "unfinished", line.name, line.suite_name, rate, cases, line.asked(names), when]
 
 
 def line_rate(line: RunLine) -> str:

@@ -107,7 +107,10 @@ class Screen:
         for row in rows:
             table.add_row(*map(self._styled, row))
         self.console.print()
-        self.console.print(table)
+        for line in self.console.render_lines(table, pad=False):
+            text = Text.assemble(*((segment.text, segment.style or "") for segment in line))
+            text.rstrip()  # the last column is padded, too
+            self.console.print(text, soft_wrap=True)
 
     def _styled(self, part: Part) -> Text:
         text, style = (part, "") if isinstance(part, str) else part

@@ -15,6 +15,7 @@ from evalharness.reports.wording import duration, listed, money, naming, show_co
 NAMED = 5
 """Cases in one sentence."""
 CASE = "case"
+EVERY_RUN = "in every run"
 BASELINE, CHANGE, PARTIAL = "▲", "┊", "○"
 """What is marked at a run, the same in terminal, Markdown and charts."""
 NOT_ASKED = "."
@@ -131,7 +132,7 @@ def by_trouble(cases: Sequence[CaseTrend]) -> list[CaseTrend]:
 def always_passed_text(cases: Sequence[CaseTrend]) -> str:
     number = sum(case.always_passed for case in cases)
     is_one = number > 0 and len(cases[0].moments) == 1
-    return f"{count(number, 'case')} passed{'' if is_one else ' in every run'}" if number else ""
+    return f"{count(number, 'case')} passed{'' if is_one else f' {EVERY_RUN}'}" if number else ""
 
 
 def runs_text(*targets: TargetTrend) -> str:

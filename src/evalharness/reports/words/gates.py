@@ -154,15 +154,25 @@ def regression(verdict: str, why: str, settle: str | None, left_out: str | None)
     return f"{verdict}: {why}{f'; to settle it: {settle}' if settle else ''}{_aside(left_out)}"
 
 
+def against_baseline(verdict: str, settle: str) -> str:
+    """The same where the figures and the verdict are beside it."""
+    known = {
+        "REGRESSION": "worse than the baseline",
+        "NO REGRESSION": "not worse than the baseline",
+        "IMPROVEMENT": "better than the baseline",
+    }
+    return known.get(verdict) or f"undecided{f': {settle}' if settle else ''}"
+
+
 def session_regression(
     baseline: str, tolerance: float, figures: Sequence[Mapping[str, Any]], lost: Mapping[str, Any]
 ) -> str:
     worse = [figure for figure in figures if figure["regressed"]]
-    told = [f"{figure['name']} {_figure(figure, 'before')} → {_figure(figure, 'now')}" for figure in worse or figures]
+    parts = [f"{figure['name']} {_figure(figure, 'before')} → {_figure(figure, 'now')}" for figure in worse or figures]
     allowed = f" by more than {_exact(tolerance)} points" if tolerance else ""
     passed_before = f"; {_named(lost)} passed before" if lost["number"] else ""
     verdict = f"worse than {baseline}{allowed}" if worse or lost["number"] else f"not worse than {baseline}{allowed}"
-    return f"{verdict}, as docker-agent compares: {', '.join(told)}{passed_before}"
+    return f"{verdict}, as docker-agent compares: {', '.join(parts)}{passed_before}"
 
 
 def _figure(figure: Mapping[str, Any], side: str) -> str:

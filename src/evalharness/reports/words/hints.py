@@ -20,6 +20,11 @@ def _give_case_variables(names: Sequence[str]) -> str:
     return f"add {', '.join(names)} to the case's `vars`, give {flags}, or write \\{{{{ for literal braces"
 
 
+def _give_variables_in_python(names: Sequence[str]) -> str:
+    given = ", ".join(f"'{name}': '…'" for name in names)
+    return f"give variables={{{given}}} to the marker or to evals.run, or set the environment variable"
+
+
 def _import_table(file: str) -> str:
     words = f"eval-harness import {shlex.quote(file)} --map input=COLUMN --map expected=COLUMN -o suite.yaml"
     return f"make it a suite with: {words}"
@@ -40,6 +45,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
     {
         "hint.give_variables": _give_variables,
         "hint.give_case_variables": _give_case_variables,
+        "hint.give_variables_in_python": _give_variables_in_python,
         "hint.add_notify": "add one, or set EVALHARNESS_NOTIFY",
         "hint.run_phase": lambda file: f"run it with: eval-harness phase {shlex.quote(file)}",
         "hint.stack_trace": "run with --debug for the stack trace",
@@ -74,6 +80,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.other_value": "if it contains a {{{{variable}}}}, give that another value with --var",
         "hint.other_judge": lambda first: _or(
             first, "choose another judge with --judge-model, or leave model grades pending with --judge-model none"
+        ),
+        "hint.other_judge_in_python": lambda first: _or(
+            first, "choose another judge with judge_model='provider/model', or leave model grades pending with 'none'"
         ),
         "hint.leave_metric_out": (
             "leave {metric} out of the compared metrics (compare, regressions: --metric), or let the target report it"
@@ -142,6 +151,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.choose_target": lambda targets, number: (
             f"choose one of its `targets:` with --target NAME: {first_names([*map(one_word, targets)], number)}"
         ),
+        "hint.choose_target_in_python": lambda targets, number: (
+            f"choose one of its `targets:` with target='NAME': {first_names([*map(one_word, targets)], number)}"
+        ),
         "hint.finished_run": "name a finished run, or repair this one: eval-harness resume RUN",
         "hint.first_baseline": "run it once with --baseline none, then: eval-harness baseline set RUN",
         "hint.which_suite": (
@@ -173,6 +185,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         ),
         "hint.start_run": "start one: eval-harness run SUITE",
         "hint.resume_then_regrade": _about_run("resume {run} if it is unfinished, then: eval-harness regrade {run}"),
+        "hint.export_recorded": "see which were: eval-harness runs; or record one: eval-harness run … --mode record",
         "hint.record_first": "record it: eval-harness run … --mode record; or name a recording: --recordings R",
         "hint.run_once": "run it once without --failed",
         "hint.run_all": "run without --failed to run them all",

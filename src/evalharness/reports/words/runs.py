@@ -180,6 +180,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.cases_ungraded": lambda cases: f"{count(cases, 'case')} not graded yet",
         "run.no_such_grader": _no_such_grader,
         "run.replay_missed": _replay_missed,
+        "run.cases_left": lambda cases, number: f"recorded, but no longer in the suite: {listed(cases, number)}",
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.containers_at_once": _containers_at_once,
         "run.preparing_images": lambda images: f"preparing {count(images, 'image')} for containers",

@@ -9,22 +9,17 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from evalharness.actions.compare_runs import compare_runs, open_comparison
 from evalharness.actions.list_runs import list_runs
-from evalharness.domain.reported_run import ReportedComparison
 from evalharness.domain.stored import RunLine
 from evalharness.errors import HarnessError, UnknownName
-from evalharness.reports.pages.compare_page import TITLES, ComparedCases
+from evalharness.reports.pages.compare_page import TITLES
+from evalharness.server.comparisons import comparison_of, panel_of
 from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.site import PageSite, Site
 
 router = APIRouter(include_in_schema=False)
 OFFERED_RUNS = 100
-MOST_ROWS = 80
-"""In each group."""
-MOST_READ = 500
-"""Cases with the same results whose answers are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +41,29 @@ def compare(server: Server, site: Site, a: str = "", b: str = "", case: str = ""
         chooser = _chooser(server, site, a, b)
         return site.page("compare_choice.html", "Compare", chooser=chooser, problem="")
     try:
-        compared = _compared(server, a, b, case)
+        kept = comparison_of(server, site.presentation, a, b)
     except UnknownName:
         raise
     except HarnessError as error:  # they do not fit together, which is said beside the choice
         chooser = _chooser(server, site, a, b)
         problem = server.harness.redact(error.message)
         return site.page("compare_choice.html", "Compare", 400, chooser=chooser, problem=problem)
-    cases = ComparedCases(compared, site.presentation, most_rows=MOST_ROWS, most_read=MOST_READ)
-    panel = cases.panel(case) if case else None
+    panel = panel_of(server, site.presentation, kept, case) if case else None
     if part:
         if panel is None:
             raise Refusal(404, f"nothing more is known of case {case}")
         return site.part("compare_panel.html", panel=panel)
-    old, new = compared.comparison.old, compared.comparison.new
+    old, new = kept.head.old, kept.head.new
     opened = site.markup("compare_panel.html", panel=panel) if panel else Markup()
     return site.page(
         "compare.html",
         "Compare",
-        comparisons=[cases.shown()],
+        comparisons=[kept.shown],
         titles=TITLES,
         chooser=_chooser(server, site, old.run_id or a, new.run_id or b, (old.run_name, new.run_name)),
         opened=opened,
         opened_id=case,
     )
-
-
-def _compared(server: ServerContext, old: str, new: str, case: str) -> ReportedComparison:
-    [comparison] = server.harness.call(compare_runs, [old, new])
-    return server.harness.call(open_comparison, comparison, *([case] if case else ()))
 
 
 def _chooser(

@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, Response
 
 from evalharness.actions.list_suites import list_suites
-from evalharness.actions.show_trend import TrendRequest, show_trend
 from evalharness.domain.job import JobRequest
 from evalharness.domain.suite import ListedSuite
 from evalharness.domain.trend import Trend
@@ -20,6 +19,7 @@ from evalharness.server.context import Server, ServerContext
 from evalharness.server.failures import Refusal
 from evalharness.server.pages.forms import Form, see
 from evalharness.server.pages.site import PageSite, Site, shown_folder
+from evalharness.server.trends import trend_of
 
 router = APIRouter(include_in_schema=False)
 READY_MADE = "ready-made"
@@ -31,18 +31,18 @@ def suite(server: Server, site: Site, name: str) -> HTMLResponse:
     """The first way in is for names that browsers would change in a path."""
     found = next((each for each in listed_suites(server) if each.suite == name), None)
     try:
-        trend = server.harness.call(show_trend, TrendRequest(name))
+        page = trend_of(server, site.presentation, name).page
     except UnknownName:
         if found is None:
             raise
-        trend = Trend(suite_name=name)
+        page = suite_page(Trend(suite_name=name), site.presentation)
     actions = PageActions()
     if found is not None:
         action = run_action(found, server, site)
         actions = PageActions(first=action, listed=[action] if action else ())
     return site.page(
         "suite.html",
-        page=suite_page(trend, site.presentation),
+        page=page,
         page_actions=actions,
         start=terminal_command(found, server, site) if found else "",
         baselines=server.harness.context.store.baselines(name),

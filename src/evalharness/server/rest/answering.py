@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -30,7 +30,21 @@ def answer(
     request: Request, adapter: TypeAdapter[Any], value: Any, *, following: Mapping[str, Any] | None = None
 ) -> Response:
     """As JSON with an ETag, 304 if the client has it already; `following` are the parameters of the next page."""
-    body = adapter.dump_json(value, by_alias=True)
+    return answer_written(request, adapter.dump_json(value, by_alias=True), following)
+
+
+def answer_lines(request: Request, lines: Sequence[bytes], offset: int, limit: int) -> Response:
+    """A page of a list whose entries are JSON already."""
+    body = b"[" + b",".join(lines[offset : offset + limit]) + b"]"
+    return answer_written(request, body, next_page(offset, limit, len(lines)))
+
+
+def next_page(offset: int, limit: int, total: int) -> dict[str, int] | None:
+    """The parameters of the page after this one, if there is one."""
+    return {"cursor": offset + limit} if offset + limit < total else None
+
+
+def answer_written(request: Request, body: bytes, following: Mapping[str, Any] | None) -> Response:
     headers = {"etag": f'"{blake2b(body, digest_size=12).hexdigest()}"', "cache-control": "no-cache"}
     if following is not None:
         given = {key: value for key, value in request.query_params.items() if key != "cursor"}
@@ -60,9 +74,7 @@ def case_query(
 
 
 def next_cases(query: CaseQuery, total: int) -> dict[str, int] | None:
-    """The parameters of the page after this one, if there is one."""
-    end = query.offset + query.limit
-    return {"cursor": end} if end < total else None
+    return next_page(query.offset, query.limit, total)
 
 
 def offset_of(cursor: str) -> int:

@@ -9,24 +9,36 @@ from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter
 
 from evalharness.actions.check_regressions import NoRunSince, RegressionRequest, check_regressions
-from evalharness.actions.compare_runs import compare_runs
 from evalharness.actions.set_baseline import list_baselines, remove_baseline, set_baseline
 from evalharness.actions.show_overview import show_progress
-from evalharness.actions.show_trend import TrendRequest, show_trend
-from evalharness.domain import comparison, stored, trend
+from evalharness.domain import comparison, report, stored, trend
 from evalharness.errors import UnknownName
+from evalharness.server.comparisons import comparison_of
 from evalharness.server.context import Server
 from evalharness.server.failures import Refusal
-from evalharness.server.rest.answering import BUSY, ERRORS, PREFIX, Cursor, Limit, RunName, answer, created, offset_of
+from evalharness.server.kept_results import revision_of
+from evalharness.server.pages.site import Site
+from evalharness.server.rest.answering import (
+    BUSY,
+    ERRORS,
+    PREFIX,
+    Cursor,
+    Limit,
+    RunName,
+    answer,
+    answer_lines,
+    created,
+    next_page,
+    offset_of,
+)
 from evalharness.server.rest.records import Baseline, BaselineRequest, Done, FlakyCase, TaskChange
+from evalharness.server.trends import RUNS, trend_of
 
 router = APIRouter(prefix=PREFIX, tags=["baselines and comparisons"])
-_BASELINES, _CHANGES = TypeAdapter(list[Baseline]), TypeAdapter(list[TaskChange])
-_COMPARISON, _TREND, _FLAKY = (
-    TypeAdapter(comparison.Comparison),
-    TypeAdapter(trend.Trend),
-    TypeAdapter(list[FlakyCase]),
-)
+_BASELINES, _FLAKY = TypeAdapter(list[Baseline]), TypeAdapter(list[FlakyCase])
+_COMPARISON, _TREND = TypeAdapter(comparison.Comparison), TypeAdapter(trend.Trend)
+CASES = 100
+"""Of each target, on a page of its trend."""
 SuiteName = Annotated[str, Path(max_length=500, description="The name of a suite.")]
 Reference = Annotated[str, Query(min_length=1, max_length=500, description="A run or a baseline.")]
 
@@ -42,8 +54,8 @@ def get_baselines(
     """The last one set first."""
     offset = offset_of(cursor)
     found = [each for each in server.harness.call(list_baselines) if suite in (None, each.suite_name)]
-    following = {"cursor": offset + limit} if offset + limit < len(found) else None
-    return answer(request, _BASELINES, list(map(_baseline, found[offset : offset + limit])), following=following)
+    page = list(map(_baseline, found[offset : offset + limit]))
+    return answer(request, _BASELINES, page, following=next_page(offset, limit, len(found)))
 
 
 @router.post("/runs/{run}/baseline", status_code=201, response_model=Baseline, responses=dict(BUSY))
@@ -96,14 +108,21 @@ def get_regressions(
     """Tasks whose score fell by more than the threshold from the baseline to the newest run."""
     offset = offset_of(cursor)
     _require_baseline(server, suite, baseline)
+    asked = RegressionRequest(suite, baseline, threshold=threshold)
+
+    def read() -> list[bytes]:
+        found = server.harness.call(check_regressions, asked).tasks
+        changes = (
+            TaskChange.model_validate(task.model_dump(by_alias=True)) for task in found if show_all or task.degraded
+        )
+        return [change.model_dump_json(by_alias=True).encode() for change in changes]
+
+    revision = revision_of(server.harness, [suite])
     try:
-        found = server.harness.call(check_regressions, RegressionRequest(suite, baseline, threshold=threshold))
+        lines = server.kept.get(("regressions", suite, baseline, threshold, show_all), revision, read)
     except NoRunSince as error:
         raise Refusal(404, error.message, hint="POST /api/eval/suites/{name}/run starts one") from None
-    changes = [task for task in found.tasks if show_all or task.degraded]
-    page = [TaskChange.model_validate(task.model_dump(by_alias=True)) for task in changes[offset : offset + limit]]
-    following = {"cursor": offset + limit} if offset + limit < len(changes) else None
-    return answer(request, _CHANGES, page, following=following)
+    return answer_lines(request, lines, offset, limit)
 
 
 def _require_baseline(server: Server, suite: str, name: str | None) -> None:
@@ -116,47 +135,49 @@ def _require_baseline(server: Server, suite: str, name: str | None) -> None:
 
 
 @router.get("/compare", response_model=comparison.Comparison, responses=dict(ERRORS))
-def get_comparison(request: Request, server: Server, a: Reference, b: Reference) -> Response:
-    """Two runs case by case: what changed from `a` to `b`."""
-    ids = [_run_id(server, reference) for reference in (a, b)]
-    [found] = server.harness.call(compare_runs, ids)
-    return answer(request, _COMPARISON, found)
-
-
-def _run_id(server: Server, reference: str) -> str:
-    """Of the store: a client's word never names a file."""
-    return server.harness.call(show_progress, reference).run.line.id
+def get_comparison(
+    request: Request, server: Server, site: Site, a: Reference, b: Reference, limit: Limit = 100, cursor: Cursor = ""
+) -> Response:
+    """Two runs case by case: what changed from `a` to `b`. `cases` has a page of those that changed."""
+    offset = offset_of(cursor)
+    found = comparison_of(server, site.presentation, a, b)
+    page = found.with_cases(list(found.changes)[offset : offset + limit])
+    return answer(request, _COMPARISON, page, following=next_page(offset, limit, len(found.changes)))
 
 
 @router.get("/suites/{suite:path}/trend", response_model=trend.Trend, responses=dict(ERRORS))
 def get_trend(
-    request: Request, server: Server, suite: SuiteName, limit: Annotated[int, Query(ge=1, le=100)] = 30
+    request: Request,
+    server: Server,
+    site: Site,
+    suite: SuiteName,
+    limit: Annotated[int, Query(ge=1, le=100, description="How many runs of each target.")] = RUNS,
+    cursor: Cursor = "",
 ) -> Response:
-    """The suite's runs side by side, target by target."""
-    return answer(request, _TREND, server.harness.call(show_trend, _trend(server, suite, limit)))
+    """The suite's runs side by side, target by target. `cases` of each target has a page of at most 100."""
+    offset = offset_of(cursor)
+    found = trend_of(server, site.presentation, suite, limit)
+    longest = max(map(len, found.cases), default=0)
+    return answer(request, _TREND, found.with_cases(offset, CASES), following=next_page(offset, CASES, longest))
 
 
 @router.get("/suites/{suite:path}/flaky", response_model=list[FlakyCase], responses=dict(ERRORS))
-def get_flaky(request: Request, server: Server, suite: SuiteName) -> Response:
+def get_flaky(
+    request: Request, server: Server, site: Site, suite: SuiteName, limit: Limit = 100, cursor: Cursor = ""
+) -> Response:
     """Cases whose trials disagree, by the newest run and comparable ones before it, target by target."""
-    found = server.harness.call(show_trend, _trend(server, suite, 30))
-    cases = [
-        FlakyCase(
-            task_id=case.case_id,
-            flip_rate=case.flip_rate,
-            passed=case.passed,
-            trials=case.trials,
-            runs=case.runs,
-            is_new=case.new,
-        )
-        for target in found.targets
-        for case in target.flaky
-    ]
-    return answer(request, _FLAKY, cases)
+    offset = offset_of(cursor)
+    found = trend_of(server, site.presentation, suite)
+    page = [_flaky(case) for case in found.flaky_cases(offset, limit)]
+    return answer(request, _FLAKY, page, following=next_page(offset, limit, len(found.flaky)))
 
 
-def _trend(server: Server, suite: str, limit: int) -> TrendRequest:
-    known = server.harness.context.store.suite_names()
-    if suite not in known:
-        raise UnknownName("suite", suite, known)
-    return TrendRequest(suite, limit=limit)
+def _flaky(case: report.FlakyCase) -> FlakyCase:
+    return FlakyCase(
+        task_id=case.case_id,
+        flip_rate=case.flip_rate,
+        passed=case.passed,
+        trials=case.trials,
+        runs=case.runs,
+        is_new=case.new,
+    )

@@ -61,7 +61,7 @@ def _place(written: str) -> ChangeKey:
 async def _events(
     request: Request, server: ServerContext, progress: RunProgress, place: ChangeKey
 ) -> AsyncIterator[str]:
-    run_id, told, silent_s = progress.run.line.id, "", 0.0
+    run_id, sent, silent_s = progress.run.line.id, "", 0.0
     while not server.stopping.is_set() and not await request.is_disconnected():
         # How it is going is looked at first: what was written before its end is then sent before the end.
         progress = await run_in_threadpool(server.harness.call, show_progress, run_id)
@@ -71,8 +71,8 @@ async def _events(
                 yield _event("trial", data, change.number)
             place, silent_s = changes[-1].key, 0.0
         summary = summary_of(progress).model_dump(mode="json", by_alias=True, exclude={"results", "change"})
-        if (now := json.dumps(summary)) != told:
-            told, silent_s = now, 0.0
+        if (now := json.dumps(summary)) != sent:
+            sent, silent_s = now, 0.0
             yield _event("progress", summary)
         if not progress.is_under_way and summary["state"] != "unfinished":
             yield _event("end", summary)

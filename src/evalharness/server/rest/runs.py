@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -13,6 +14,7 @@ from pydantic import TypeAdapter
 from evalharness.actions.list_results import list_results
 from evalharness.actions.list_suites import list_suites
 from evalharness.actions.post_suite import run_target
+from evalharness.actions.set_baseline import list_baselines
 from evalharness.actions.show_overview import RunProgress, list_progress, show_matrix, show_progress
 from evalharness.domain.case_line import CaseQuery
 from evalharness.domain.job import Job, JobRequest
@@ -79,9 +81,17 @@ def _start(server: ServerContext, suite: str, wishes: RunWishes) -> Job:
         timeout_s=wishes.timeout,
         baseline=wishes.baseline_id or "",
     )
-    if wishes.baseline_id and ("/" in wishes.baseline_id or wishes.baseline_id.lower().endswith(".json")):
+    if wishes.baseline_id and _names_file(server, wishes.baseline_id):
         raise Refusal(400, "baselineId: must be the name of a baseline or a run, not a file")
     return server.jobs.start(request, suite)
+
+
+def _names_file(server: ServerContext, baseline: str) -> bool:
+    """What its command would read if there were no baseline of this name."""
+    if "/" in baseline or baseline.lower().endswith(".json"):
+        return True
+    names = {known.name for known in server.harness.call(list_baselines)}
+    return baseline not in names and "\0" not in baseline and pathlib.Path(baseline).is_file()
 
 
 def _source_of(server: ServerContext, name: str) -> str:
