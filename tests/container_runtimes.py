@@ -141,28 +141,35 @@ def set_environment(runtime: TestRuntime, monkeypatch: pytest.MonkeyPatch) -> No
 
 @contextmanager
 def running_docker() -> Iterator[TestRuntime]:
-    with _folder("docker") as folder:
-        socket = folder / "docker.sock"
-        words = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/run", "-p", f"{folder}/pid"]
-        words += ["-H", f"unix://{socket}", "--iptables=false", "--ip6tables=false", "--bridge=none"]
-        log = folder / "dockerd.log"
-        environment = {"DOCKER_HOST": f"unix://{socket}", "DOCKER_CONFIG": f"{folder}/config"}
-        with log.open("wb") as written:
-            daemon = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "TERM", *words], stdout=written, stderr=written, start_new_session=True
-            )
-        runtime = TestRuntime("docker", environment, folder, daemon.pid)
-        try:
-            _wait_until_ready(runtime, daemon, log)
+    with folder_for("docker") as folder, docker_in(folder) as runtime:
+        yield runtime
+
+
+@contextmanager
+def docker_in(folder: Path) -> Iterator[TestRuntime]:
+    """One that is started in the folder of an earlier one goes on with what it had."""
+    socket = folder / "docker.sock"
+    words = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/run", "-p", f"{folder}/pid"]
+    words += ["-H", f"unix://{socket}", "--iptables=false", "--ip6tables=false", "--bridge=none"]
+    log = folder / "dockerd.log"
+    environment = {"DOCKER_HOST": f"unix://{socket}", "DOCKER_CONFIG": f"{folder}/config"}
+    with log.open("wb") as written:
+        daemon = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "TERM", *words], stdout=written, stderr=written, start_new_session=True
+        )
+    runtime = TestRuntime("docker", environment, folder, daemon.pid)
+    try:
+        _wait_until_ready(runtime, daemon, log)
+        if not runtime.call("images", "--quiet", IMAGE).strip():
             runtime.call("import", "--change", f"VOLUME {VOLUME}", "-", IMAGE, stdin=busybox_archive())
-            yield runtime
-        finally:
-            _stop(daemon)
+        yield runtime
+    finally:
+        _stop(daemon)
 
 
 @contextmanager
 def ready_podman() -> Iterator[TestRuntime]:
-    with _folder("podman") as folder:
+    with folder_for("podman") as folder:
         (folder / "containers.conf").write_text(
             '[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n'
             f'tmp_dir = "{folder}/libpod"\n[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
@@ -211,7 +218,7 @@ def archive_of(entries: Mapping[str, bytes | str | None]) -> bytes:
 
 
 @contextmanager
-def _folder(name: str) -> Iterator[Path]:
+def folder_for(name: str) -> Iterator[Path]:
     """Short, since a socket's path has at most 107 characters; unmounted and removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"eh-{name}-", dir="/tmp"))
     try:

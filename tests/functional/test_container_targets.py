@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,9 +78,14 @@ def test_the_gateway_and_the_end_state(container_runtime: TestRuntime, tmp_path:
     runtime = container_runtime
     runtime.image("evalharness-test:other")
     images = runtime.images()
+    machine_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    narrow = {**SUITE["target"]["container"], "limits": {"memory_bytes": int(machine_bytes * 0.45)}}
     with model_server() as server:
-        done = run(tmp_path, runtime, SUITE, **server.environment)
+        done = run(tmp_path, runtime, {**SUITE, "target": {"container": narrow}}, **server.environment)
     assert done.code == 1, done.both
+    assert "-j 1 instead of 2: each container may use" in str(done.report["notes"]), done.report["notes"]
+    report = drive(tmp_path, "report", done.run_name, "--format", "html").out
+    assert all(f"image {name}" in report for name in (IMAGE, "evalharness-test:other")), "by their digests"
     ended = {trial["case_id"]: trial for trial in done.report["trials"]}
     assert ended["good"]["state"] == "passed", ended["good"]["reason"]
     assert "(it ran files that the agent could change)" in ended["good"]["grades"][3]["reason"]

@@ -117,6 +117,20 @@ def test_what_goes_wrong(use_runtime: Callable[[str], TestRuntime], tmp_path: Pa
     assert ask(tmp_path, runtime).code == 2, "a folder outside of working_dirs"
 
 
+def test_names_that_are_wrong(tmp_path: Path) -> None:
+    nobody = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"}
+    (tmp_path / "agent.yaml").write_text("configured")
+    done = drive(tmp_path, "docker-agent", "agent.yaml", "evls")
+    assert (done.code, "there is no folder evls" in done.err) == (2, True), done.both
+    assert not (tmp_path / "evls").exists()
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/count.json").write_text(json.dumps(session("How many?")))
+    done = drive(tmp_path, "docker-agent", "agnt.yaml", env=nobody)
+    assert (done.code, "agnt.yaml. Did you mean 'agent.yaml'?" in done.err) == (2, True), done.both
+    done = drive(tmp_path, "docker-agent", "agent.yaml", "--container-runtime", "docker", env=nobody)
+    assert (done.code, "start its daemon" in done.err) == (3, True), done.both
+
+
 def test_from_python(
     use_runtime: Callable[[str], TestRuntime], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

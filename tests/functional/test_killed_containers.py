@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from container_runtimes import IMAGE, TestRuntime, running_docker, set_environment
+from container_runtimes import IMAGE, TestRuntime, docker_in, folder_for, set_environment
 from driving import COMMAND, clean_environment, drive, wait_until
 
 CASES, TRIALS = 3, 2
@@ -113,15 +113,21 @@ def watchers_of(pid: int) -> list[int]:
 
 
 def test_a_daemon_that_stops_is_no_failure_of_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with running_docker() as runtime:
-        set_environment(runtime, monkeypatch)
-        env = project_in(tmp_path, runtime, {"container": {"image": IMAGE, "command": ["sh", "-c", "sleep 600"]}})
-        harness = subprocess.Popen(
-            [*COMMAND, *words_for(tmp_path, runtime)], cwd=tmp_path, env=env, stdout=subprocess.DEVNULL
-        )
-        is_begun: Callable[[], bool] = lambda: len(runtime.call("ps", "-q").split()) == 2  # noqa: E731
-        wait_until(is_begun)
-        os.kill(runtime.pid, signal.SIGTERM)
-        assert harness.wait(100) == 3
-    states = rows_of(tmp_path, "SELECT DISTINCT state FROM trials")
-    assert states == [("error",)]
+    target = {"image": IMAGE, "command": ["sh", "-c", "sleep $PAUSE_S; cat"], "pass_env": ["PAUSE_S"]}
+    with folder_for("docker") as folder:
+        with docker_in(folder) as runtime:
+            set_environment(runtime, monkeypatch)
+            env = project_in(tmp_path, runtime, {"container": target})
+            words = [*COMMAND, *words_for(tmp_path, runtime)]
+            harness = subprocess.Popen(words, cwd=tmp_path, env={**env, "PAUSE_S": "600"}, stdout=subprocess.DEVNULL)
+            is_begun: Callable[[], bool] = lambda: len(runtime.call("ps", "-q").split()) == 2  # noqa: E731
+            wait_until(is_begun)
+            os.kill(runtime.pid, signal.SIGTERM)
+            assert harness.wait(100) == 3
+        assert rows_of(tmp_path, "SELECT DISTINCT state FROM trials") == [("error",)]
+        with docker_in(folder) as runtime:
+            words = [*COMMAND, *words_for(tmp_path, runtime)]
+            resumed = subprocess.run(words, cwd=tmp_path, env={**env, "PAUSE_S": "0"}, capture_output=True, check=False)
+            assert resumed.returncode == 0, resumed.stdout.decode() + resumed.stderr.decode()
+            assert runtime.containers() == []
+    assert rows_of(tmp_path, "SELECT state, COUNT(*) FROM trials GROUP BY state") == [("passed", CASES * TRIALS)]

@@ -26,6 +26,7 @@ from evalharness.cli.flags import (
     verbosity_options,
 )
 from evalharness.cli.numbers import Integer
+from evalharness.errors import UsageError
 from evalharness.settings import Settings
 
 FORMAT = "recorded-sessions"
@@ -99,6 +100,8 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
     from evalharness.domain.suite import Selection
     from evalharness.harness import Harness
 
+    if not evals_dir.is_dir():  # before a folder for results is made in it
+        raise UsageError(f"there is no folder {evals_dir}", hint="name the folder of the recorded sessions after AGENT")
     options = {
         "agent": str(Path(agent).absolute()),
         "base_image": flags["base_image"],
@@ -122,8 +125,6 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
             **model_wishes(flags),
         ),
     )
-    if sys.stderr.isatty() and flags["verbosity"] >= 0:
-        print("preparing the agent's images …", file=sys.stderr)
     folder = flags["folder"] or evals_dir / "results"
     shown = {**flags, "outputs": (), "save_sessions": str(folder)}
     with Harness.open(flags["store"]) as harness, running(shown, harness) as run:

@@ -65,6 +65,9 @@ class SignalGuard:
     def begun(self, files: Any, redactor: Any, *, is_unprotected: bool = False) -> None:
         self.watcher.begun(files, redactor, is_unprotected=is_unprotected)
 
+    def preparing(self, found: Any, *, is_passing: bool = False) -> None:
+        self.watcher.preparing(found, is_passing=is_passing)
+
     def run_started(self, run: Any, finished_before: int) -> None:
         self.watcher.run_started(run, finished_before)
         keep_printed(is_hidden=self._hides_printed)  # a progress bar may have put streams of its own there

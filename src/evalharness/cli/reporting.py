@@ -73,6 +73,10 @@ class Announcer:
         """Whether something was done for it: `resume` may also print an old verdict again."""
         return run.id in self._started
 
+    def preparing(self, found: Finding, *, is_passing: bool = False) -> None:
+        if self.progress is not None:
+            self.progress.preparing(found, is_passing=is_passing)
+
     def run_started(self, run: Run, finished_before: int) -> None:
         if not self._started and self.pages is not None:
             self.pages.run_started(run)

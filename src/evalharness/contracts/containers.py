@@ -96,6 +96,11 @@ class ContainersOnDemand(Protocol):
 
     built: Containers | None
 
+    at_once: int
+    """How many trials are wanted at a time."""
+    hear: Callable[..., None]
+    """`Watcher.preparing` of the run."""
+
     def __call__(self) -> Containers: ...
 
 
@@ -103,6 +108,13 @@ class Containers(ABC):
     @abstractmethod
     async def open(self) -> None:
         """Raises SandboxUnavailable if there is no container runtime, or if it does not answer."""
+
+    @abstractmethod
+    def expect(self, memory_bytes: int, at_once: int) -> Finding | None:
+        """Called once open: so many containers are wanted at a time. Returned is what to say if fewer fit.
+
+        Raises SandboxUnavailable if not even one does.
+        """
 
     @abstractmethod
     async def run(self, request: ContainerRequest, owner: Owner = NO_OWNER) -> ContainerResult:

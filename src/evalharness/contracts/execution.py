@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from evalharness.contracts.executor import Executor
+from evalharness.domain.finding import Finding
 from evalharness.domain.run import Run
 from evalharness.domain.suite import LoadedFile
 from evalharness.domain.trial import Trial
@@ -24,6 +25,10 @@ class Watcher(Protocol):
         """
         ...
 
+    def preparing(self, found: Finding, *, is_passing: bool = False) -> None:
+        """Called before a run starts with what was noticed, or what takes long; `is_passing`: until the next call."""
+        ...
+
     def run_started(self, run: Run, finished_before: int) -> None: ...
 
     def trial_finished(self, trial: Trial) -> None: ...
@@ -33,6 +38,8 @@ class Watcher(Protocol):
 
 class NoWatcher:
     def begun(self, files: Sequence[LoadedFile], redactor: Redactor, *, is_unprotected: bool = False) -> None: ...
+
+    def preparing(self, found: Finding, *, is_passing: bool = False) -> None: ...
 
     def run_started(self, run: Run, finished_before: int) -> None: ...
 

@@ -117,6 +117,10 @@ class Grader(ABC):
         """The embedding models it uses, as `provider/model`."""
         return ()
 
+    def images(self) -> tuple[str, ...]:
+        """The container images it runs something in, beside the target's; each is looked up before the first trial."""
+        return ()
+
     def example(self) -> Example | None:
         """What an answer must contain to pass; None if the grader cannot say."""
         return None

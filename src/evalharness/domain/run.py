@@ -62,7 +62,7 @@ class RunLock(Record):
     unpinned: tuple[str, ...] = ()
     """What decides results and has no digest: models of providers, servers, programs of the machine."""
     images: dict[str, str] = Field(default_factory=dict)
-    """The digests of the container images of its targets, by name."""
+    """The digests of the container images of its targets and graders, by name."""
 
     @property
     def keys(self) -> dict[str, str]:

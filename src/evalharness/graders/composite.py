@@ -98,6 +98,9 @@ class Composite(Grader):
     def embedders(self) -> tuple[str, ...]:
         return tuple(name for part in self.parts for name in part.embedders())
 
+    def images(self) -> tuple[str, ...]:
+        return tuple(name for part in self.parts for name in part.images())
+
     def digest(self) -> str:
         return digest([super().digest(), [part.digest() for part in self.parts]])
 

@@ -64,6 +64,9 @@ class ContainerCommand(Grader):
     only_reads: ClassVar[bool] = True
     options: ContainerCommandOptions
 
+    def images(self) -> tuple[str, ...]:
+        return (self.options.image,) if self.options.image and self.options.where == "clean" else ()
+
     async def grade(self, context: GradeContext) -> Grade:
         state = context.end_state
         if state is None:

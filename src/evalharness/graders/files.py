@@ -60,7 +60,10 @@ class ExpectedFile(Record):
     @classmethod
     def _inside_the_workspace(cls, path: str) -> str:
         if not is_workspace_path(path):
-            raise ValueError("must be a relative path inside the workspace")
+            raise ValueError(
+                "must be a relative path inside the workspace, such as notes.txt; "
+                "container_command looks at other places of a container"
+            )
         return str(PurePosixPath(path))
 
     @field_validator("contains", mode="before")

@@ -69,6 +69,7 @@ class ContainerRuntime(Containers):
         self._opening = asyncio.Lock()
         self._runtime: _Runtime | None = None
         self._memory: MemoryBudget | None = None
+        self._narrowed: Finding | None = None
         self._watcher: ContainerWatcher | None = None
         self._left: set[str] = set()  # containers that were not removed yet
         self._gates: dict[str, ContainerGate] = {}  # by container
@@ -92,6 +93,16 @@ class ContainerRuntime(Containers):
             if self._runtime is None:
                 self._runtime = await self._find()
                 self._memory = MemoryBudget(self._runtime.memory_bytes)
+
+    def expect(self, memory_bytes: int, at_once: int) -> Finding | None:
+        assert self._memory is not None, "open() finds it"
+        fit = self._memory.at_once(memory_bytes)
+        if fit >= at_once:
+            return None
+        narrowed = _at_once(fit, memory_bytes, asked=at_once)
+        if self._narrowed is None or fit < self._narrowed.params["at_once"]:
+            self._narrowed = narrowed
+        return narrowed
 
     async def run(
         self,
@@ -252,12 +263,12 @@ class ContainerRuntime(Containers):
         found = None if self._options.pull == "always" else await self._call(*inspect)
         if found is None or found.exit_code != 0:
             if self._options.pull == "never":
-                raise TargetUnavailable(f"there is no image {image} here", hint=Hint("hint.pull_image", image=image))
+                hint = Hint("hint.pull_image", image=image, runtime=self.kind)
+                raise TargetUnavailable(f"there is no image {image} here", hint=hint)
             pulled = await self._call("pull", "--quiet", image, timeout_s=PULL_S)
             if pulled.exit_code != 0:
-                raise TargetUnavailable(
-                    f"the image {image} cannot be pulled: {_said(pulled)}", hint=Hint("hint.pull_image", image=image)
-                )
+                hint = Hint("hint.no_image", image=image, runtime=self.kind)
+                raise TargetUnavailable(f"the image {image} cannot be pulled: {_said(pulled)}", hint=hint)
             return (await self._say(*inspect)).strip().removeprefix("sha256:")
         return found.stdout.decode().strip().removeprefix("sha256:")
 
@@ -303,12 +314,13 @@ class ContainerRuntime(Containers):
             await self._discard(container)
 
     def notes(self) -> tuple[Finding, ...]:
-        """How many containers fit into the machine's memory, if any had to wait."""
+        """How many containers fit into the machine's memory, if fewer than were wanted or if any had to wait."""
+        if self._narrowed is not None:
+            return (self._narrowed,)
         memory = self._memory
         if memory is None or not memory.has_waited:
             return ()
-        at_once = memory.total_bytes // memory.largest_bytes
-        return (finding("run.containers_at_once", at_once=at_once, each_bytes=memory.largest_bytes, share=SHARE),)
+        return (_at_once(memory.total_bytes // memory.largest_bytes, memory.largest_bytes),)
 
     async def close(self) -> None:
         try:
@@ -377,6 +389,7 @@ class ContainerRuntime(Containers):
         environment = Settings.read().environment
         asked = (self._options.runtime,) if self._options.runtime else PROGRAMS
         wrong: list[str] = []
+        hints: list[Hint | str] = []
         for name in asked:
             program = shutil.which(name, path=environment.get("PATH", ""))
             if program is None:
@@ -386,8 +399,10 @@ class ContainerRuntime(Containers):
                 return await self._described(program, container_command.own_environment(environment))
             except SandboxUnavailable as error:
                 wrong.append(error.message)
+                hints += [error.hint] if error.hint else []
         raise SandboxUnavailable(
-            f"containers need a container runtime: {'; '.join(wrong)}", hint=Hint("hint.install_containers")
+            f"containers need a container runtime: {'; '.join(wrong)}",
+            hint=hints[0] if hints else Hint("hint.install_containers"),
         )
 
     async def _described(self, program: str, environment: Mapping[str, str]) -> _Runtime:
@@ -424,6 +439,10 @@ class ContainerRuntime(Containers):
         argv = (self._found.program, *words)
         request = ProcessRequest(argv, "/", own, stdin=stdin, timeout_s=timeout_s, keep_bytes=ENTRY_BYTES)
         return await self._processes.run(request)
+
+
+def _at_once(at_once: int, each_bytes: int, asked: int = 0) -> Finding:
+    return finding("run.containers_at_once", at_once=at_once, each_bytes=each_bytes, share=SHARE, asked=asked)
 
 
 def _passed(result: ProcessResult, ended: Ended) -> ProcessResult:

@@ -22,14 +22,22 @@ class MemoryBudget:
         self._used_bytes = 0
         self._changed = asyncio.Condition()
 
-    @asynccontextmanager
-    async def reserved(self, wanted_bytes: int) -> AsyncIterator[None]:
+    def at_once(self, each_bytes: int) -> int:
+        """How many containers of this size there can be; raises SandboxUnavailable if not even one."""
+        self._check(each_bytes)
+        return self.total_bytes // each_bytes
+
+    def _check(self, wanted_bytes: int) -> None:
         if wanted_bytes > self.total_bytes:
             raise SandboxUnavailable(
                 f"a container may use {_mib(wanted_bytes)}, but all of them together only {_mib(self.total_bytes)}: "
                 f"{SHARE:.0%} of the memory of the machine",
                 hint="lower its memory_bytes",
             )
+
+    @asynccontextmanager
+    async def reserved(self, wanted_bytes: int) -> AsyncIterator[None]:
+        self._check(wanted_bytes)
         self.largest_bytes = max(self.largest_bytes, wanted_bytes)
         async with self._changed:
             self.has_waited = self.has_waited or self._used_bytes + wanted_bytes > self.total_bytes

@@ -53,6 +53,7 @@ async def opened(
     cache = context.store.judge_cache
     executor = execution.executor or LocalExecutor()
     for item in prepared:  # built when the run was planned, whoever executes it
+        item.parts.heard_by(execution.watcher.preparing)
         open_parts.push_async_callback(item.parts.close)
     async with AsyncExitStack() as undo:
         undo.push_async_callback(_close_quietly, open_parts)

@@ -19,11 +19,12 @@ from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.documents.session import image_named_by
 from evalharness.domain.case import Case
+from evalharness.domain.finding import finding
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Record
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import TargetFailed, TargetUnavailable
+from evalharness.errors import TargetFailed, TargetUnavailable, UnknownName
 from evalharness.targets.answers import EventsOption, ResultForm, read_result, refuse_both_forms, user_messages
 from evalharness.targets.command import (
     KEPT_EVENT_BYTES,
@@ -35,6 +36,7 @@ from evalharness.targets.command import (
     why_failed,
 )
 from evalharness.targets.container_end_state import ContainerEndState
+from evalharness.targets.dockerfile_images import images_of
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.text import tail
 
@@ -112,13 +114,28 @@ class MachineTarget(Target):
 
     async def open(self) -> None:
         """Every image that a case will need is there before the first trial."""
-        await self.services.container_runtime().open()
-        for name in self._wanted or {"": None}:
+        containers, on_demand = self.services.container_runtime(), self.services.containers
+        assert on_demand is not None, "it built them"
+        await containers.open()
+        if narrowed := containers.expect(self.options.limits.memory_bytes, on_demand.at_once):
+            on_demand.hear(narrowed)
+        wanted = list(self._wanted or {"": None})
+        on_demand.hear(finding("run.preparing_images", images=len(wanted)))
+        for number, name in enumerate(wanted, 1):
+            shown = name or self.usual_image
+            on_demand.hear(
+                finding("run.preparing_image", number=number, images=len(wanted), image=shown), is_passing=True
+            )
             await self._image(name)
 
     async def close(self) -> None:
         for task in self._images.values():
             task.cancel()
+
+    @property
+    def usual_image(self) -> str:
+        """What the image of cases that name none is called."""
+        raise NotImplementedError
 
     async def make_image(self, name: str) -> str:
         """The digest of the image for the cases that name this one, which may be none."""
@@ -182,12 +199,28 @@ class ContainerTarget(MachineTarget):
         file = self._dockerfile
         return digest([super().digest(), digest_file(file) if file and file.is_file() else ""])
 
+    def unpinned(self) -> tuple[str, ...]:
+        """Images whose names are made of variables of the Dockerfile; the digests of all others are in the lock."""
+        file = self._dockerfile
+        if file is None or not file.is_file():
+            return ()
+        bases = images_of(file.read_text(encoding="utf-8", errors="replace")).variable
+        return tuple(f"image {base} of {self.options.dockerfile}" for base in bases)
+
     @property
     def _dockerfile(self) -> Path | None:
         return self.services.root / self.options.dockerfile if self.options.dockerfile else None
 
+    @property
+    def usual_image(self) -> str:
+        return self.options.image or self.options.dockerfile
+
+    async def open(self) -> None:
+        if self._dockerfile and not self._dockerfile.is_file():
+            raise no_such_file("Dockerfile", self._dockerfile)
+        await super().open()
+
     async def make_image(self, name: str) -> str:
-        containers = self.services.container_runtime()
         file = self._dockerfile
         if name or file is None:
             return await self.image_id(name or self.options.image)
@@ -195,7 +228,9 @@ class ContainerTarget(MachineTarget):
             written = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise TargetUnavailable(f"the Dockerfile {file} cannot be read: {error}") from error
-        return await containers.build(file.parent, written)
+        for base in images_of(written).named:
+            await self.image_id(base)
+        return await self.services.container_runtime().build(file.parent, written)
 
     async def answer(self, task: Task) -> Transcript:
         question = task.case.content_text
@@ -203,6 +238,14 @@ class ContainerTarget(MachineTarget):
         words = (*self.options.command, *appended.get(self.options.input, ()))
         stdin = question.encode(errors="replace") if self.options.input == "stdin" else b""
         return transcript_of_run(await self.run_in(task, words, stdin), task, self.options, self.options.result)
+
+
+def no_such_file(kind: str, path: Path) -> UnknownName:
+    """Wrong usage, with the file beside it that was probably meant."""
+    beside = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
+    wrong = UnknownName(kind, path.name, beside, what=f"there is no {kind} {path}")
+    wrong.hint = "" if wrong.guess else "create it, or correct its path"
+    return wrong
 
 
 def transcript_of_run(

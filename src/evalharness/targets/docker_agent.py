@@ -20,7 +20,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import user_messages
-from evalharness.targets.container import MachineOptions, MachineTarget, transcript_of_run
+from evalharness.targets.container import MachineOptions, MachineTarget, no_such_file, transcript_of_run
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.text import tail
 
@@ -80,8 +80,12 @@ class DockerAgentTarget(MachineTarget):
 
     async def open(self) -> None:
         if not self._agent.is_file():
-            raise TargetUnavailable(f"there is no agent file {self._agent}", hint="name the file of the agent")
+            raise no_such_file("agent file", self._agent)
         await super().open()
+
+    @property
+    def usual_image(self) -> str:
+        return self.options.base_image or self.options.agent_image
 
     async def make_image(self, name: str) -> str:
         """The program in the image that the case, else the target, names; without either, in docker-agent's own."""

@@ -42,6 +42,8 @@ class FakeContainers(Containers):
 
     def __init__(self, *results: ProcessResult) -> None:
         self.built: Containers | None = self
+        self.at_once = 1
+        self.hear: Callable[..., None] = lambda _found, *, is_passing=False: None  # noqa: ARG005 - nobody watches
         self.requests: list[ContainerRequest] = []
         self.dockerfiles: list[str] = []
         self.left: set[str] = set()
@@ -53,6 +55,9 @@ class FakeContainers(Containers):
 
     async def open(self) -> None:
         """There is nothing to find."""
+
+    def expect(self, memory_bytes: int, at_once: int) -> None:
+        """Any number fits."""
 
     async def run(self, request: ContainerRequest, owner: Owner = NO_OWNER) -> ContainerResult:
         self.requests.append(request)

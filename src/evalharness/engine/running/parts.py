@@ -79,7 +79,7 @@ def build_services(
         servers=servers or Servers(),
         exchanges=exchanges,
         gateway=_gateway(spec, models),
-        containers=_ContainersOnDemand(options.containers),
+        containers=_ContainersOnDemand(options.containers, min(concurrency, len(spec.suite.cases) * spec.suite.trials)),
         given=tuple(options.env),
     )
 
@@ -106,8 +106,10 @@ def _sandbox(options: RunOptions) -> Sandbox:
 
 
 class _ContainersOnDemand:
-    def __init__(self, options: ContainerOptions) -> None:
+    def __init__(self, options: ContainerOptions, at_once: int) -> None:
         self._options = options
+        self.at_once = at_once
+        self.hear: Callable[..., None] = lambda _found, *, is_passing=False: None  # noqa: ARG005 - until somebody does
         self.built: Containers | None = None
 
     def __call__(self) -> Containers:
@@ -207,6 +209,8 @@ class Needs:
     sandbox: bool = False
     judges: dict[str, None] = field(default_factory=dict)
     embedders: dict[str, None] = field(default_factory=dict)
+    images: dict[str, None] = field(default_factory=dict)
+    """Those of graders that look at what is left of a target's container."""
 
     def add(self, plan: PlannedCase, target: Target | None) -> None:
         self.is_target_asked = self.is_target_asked or plan.target is None
@@ -229,6 +233,8 @@ class Needs:
                 self.judges[judge] = None
             for embedder in grader.embedders():
                 self.embedders[embedder] = None
+            for image in grader.images() if target is not None and target.has_own_machine else ():
+                self.images[image] = None
 
 
 @dataclass(slots=True)
@@ -242,6 +248,7 @@ class Parts:
     concurrency: int
     is_replay: bool = False
     _needs: Needs | None = None
+    _graders_images: dict[str, str] = field(default_factory=dict)
 
     def target_of(self, planned: PlannedCase) -> Target:
         target = planned.target.target if planned.target else self.target
@@ -288,10 +295,19 @@ class Parts:
         for label, target in targets:
             if target.records_calls or target.uses_gateway or not self.is_replay:  # others are not executed
                 await open_target(target, label)
+        if not self.is_replay:
+            containers = self.services.container_runtime
+            self._graders_images = {image: await containers().image_id(image) for image in needs.images}
 
     def images(self) -> dict[str, str]:
-        """The digests of the container images that targets run in, by name; known once they are open."""
-        return {name: digest for _, target in self._targets for name, digest in target.images().items()}
+        """The digests of the container images that targets and graders run in, by name; known once they are open."""
+        found = {name: digest for _, target in self._targets for name, digest in target.images().items()}
+        return {**self._graders_images, **found}
+
+    def heard_by(self, hear: Callable[..., None]) -> None:
+        """`hear` gets what takes long before the first trial, or is to be shown before it."""
+        if self.services.containers is not None:
+            self.services.containers.hear = hear
 
     async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:
         """Remove what machines that died left behind, of the kinds of things that this run uses."""

@@ -293,6 +293,8 @@ def _environment(run: ReportedRun) -> Iterator[FigureRow]:
         lock = run.run.lock
         yield FigureRow("seed", str(lock.seed))
         yield FigureRow("target digest", lock.target)
+        for name, image in lock.images.items():
+            yield FigureRow(f"image {name}", image)
         if lock.unpinned:
             yield FigureRow("not pinned", ", ".join(lock.unpinned))
         if lock.variables:

@@ -11,12 +11,14 @@ from threading import RLock
 
 from rich.text import Text
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count, percent
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.reports.terminal.progress import announce
 from evalharness.reports.terminal.screen import MARKS, Part, Screen
 from evalharness.reports.wording import duration, from_here, money
+from evalharness.reports.words.say import say
 
 ERASE = "\r\x1b[2K"
 REDRAW_S = 0.1
@@ -45,6 +47,17 @@ class LiveProgress:
         self._held: list[list[Part]] = []
         self._started = time.monotonic()
         self._drawn_at = 0.0
+
+    def preparing(self, found: Finding, *, is_passing: bool = False) -> None:
+        """What is passing takes the place of the line of progress."""
+        with self._lock:
+            self._erase()
+            if not is_passing:
+                self._screen.entry([], say(found))
+                return
+            line = Text(self._screen.one_line(say(found)))
+            line.truncate(self._screen.console.width - LEFT_FREE, overflow="ellipsis")
+            self._show(line)
 
     def run_started(self, run: Run, finished_before: int) -> None:
         with self._lock:
@@ -100,8 +113,11 @@ class LiveProgress:
         if self._run is None:
             return
         self._drawn_at = time.monotonic()
+        self._show(self._line(self._run))
+
+    def _show(self, line: Text) -> None:
         with self._screen.console.capture() as drawn:
-            self._screen.console.print(self._line(self._run), end="", soft_wrap=True)
+            self._screen.console.print(line, end="", soft_wrap=True)
         self._write(f"{ERASE}{drawn.get()}")
         self._is_drawn = True
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.run import Run
 from evalharness.domain.trial import Trial
 from evalharness.reports.terminal.screen import Screen
 from evalharness.reports.terminal.sequential import announced
 from evalharness.reports.terminal.verdict import header
+from evalharness.reports.words.say import say
 
 STEPS = 10
 LINES_FROM = 50
@@ -35,6 +37,10 @@ class PlainProgress:
         self._began = 0.0
         self._planned = 0
         self._finished = 0
+
+    def preparing(self, found: Finding, *, is_passing: bool = False) -> None:
+        if not is_passing:
+            self._screen.entry([], say(found))
 
     def run_started(self, run: Run, finished_before: int) -> None:
         self._planned, self._finished, self._began = run.planned_trials, finished_before, self._clock()

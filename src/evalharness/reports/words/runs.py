@@ -52,11 +52,11 @@ def _no_such_grader(grader_type: str, cases: Sequence[str], number: int) -> str:
     return f"{count(number, 'case')} skipped, because no {grader_type} grader can grade {them}: {listed(cases, number)}"
 
 
-def _containers_at_once(at_once: int, each_bytes: int, share: float) -> str:
+def _containers_at_once(at_once: int, each_bytes: int, share: float, asked: int) -> str:
+    """`asked` is 0 where it became clear only when a container had to wait."""
     each = f"{each_bytes / 2**30:.3g} GiB"
-    return (
-        f"{count(at_once, 'container')} ran at a time: each may use {each}, and all together {share:.0%} of the memory"
-    )
+    narrowed = f"-j {at_once:,} instead of {asked:,}" if asked else f"{count(at_once, 'container')} ran at a time"
+    return f"{narrowed}: each container may use {each}, and all together {share:.0%} of the memory"
 
 
 def _failed_too(cases: int) -> str:
@@ -183,6 +183,8 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.cases_left": lambda cases, number: f"recorded, but no longer in the suite: {listed(cases, number)}",
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.containers_at_once": _containers_at_once,
+        "run.preparing_images": lambda images: f"preparing {count(images, 'image')} for containers",
+        "run.preparing_image": "preparing image {number} of {images}: {image}",
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",
