@@ -198,6 +198,7 @@ NAMES_COMMANDS = {
     "sandboxes/container_runtime.py",
     "sandboxes/container_watcher.py",
     "targets/docker_agent.py",
+    "targets/dockerfile_images.py",
     "sandboxes/way_out.py",
     "testing/pytest_plugin.py",
 }

@@ -7,6 +7,7 @@ question as a `command` target does, and what it prints is read in the same ways
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -137,9 +138,9 @@ class MachineTarget(Target):
         """What the image of cases that name none is called."""
         raise NotImplementedError
 
+    @abstractmethod
     async def make_image(self, name: str) -> str:
         """The digest of the image for the cases that name this one, which may be none."""
-        raise NotImplementedError
 
     async def _image(self, name: str) -> str:
         if name not in self._images:
