@@ -22,7 +22,7 @@ TONE = """
 name: tone
 target: echo
 test_cases:
-  - {id: refund, input: Where is my money?, graders: [{human: {rubric: Is it polite?}}]}
+  - {id: refund, input: Where is my money?, graders: [{contains: money}, {human: {rubric: Is it polite?}}]}
   - {id: broken, input: My lamp is broken., graders: [{human: {rubric: Is it polite?}}]}
 """
 

@@ -23,7 +23,7 @@ def test_a_page_shows_what_its_commands_print(path: Path, tmp_path: Path) -> Non
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
     reasons = {path.name: Page.read(path).not_run() for path in PAGES}
-    assert sum(len(found) for found in reasons.values()) <= 12, reasons
+    assert sum(len(found) for found in reasons.values()) <= 14, reasons
     assert all(reason for found in reasons.values() for reason in found), reasons
     assert not [path.name for path in PAGES if f"```console {NO_RUN}\n" in path.read_text(encoding="utf-8")]
 

@@ -159,7 +159,7 @@ def test_no_command_believes_what_cannot_be_there(sound: Project, column: str, k
     ("damage", "command", "said"),
     [
         ("runs SET counts = 'weird'", "runs", "counts of run RUN is 'weird'"),
-        ("trials SET state = 'weird'", "show", "state of trial 0 of case a of run RUN is 'weird'"),
+        ("trials SET state = 'weird'", "verify", "state of trial 0 of case a of run RUN is 'weird'"),
         ("trials SET score = 'abc'", "verify", "score of trial 0 of case a of run RUN is 'abc'"),
         ("trials SET grades = '[[['", "verify", "grades of trial 0 of case a of run RUN is '[[['"),
         (
@@ -176,7 +176,7 @@ def test_no_command_believes_what_cannot_be_there(sound: Project, column: str, k
         ("runs SET cases = x'7b7d'", "compare", "the cases of run RUN cannot be read"),
         ("runs SET body = '{'", "baseline", "body of run RUN is '{'"),
         ("runs SET body = x'7b'", "baseline", "run RUN cannot be read"),
-        ("trials SET case_id = 'weird'", "show", "trial 0 is of case weird, which its run does not have"),
+        ("trials SET case_id = 'weird'", "verify", "trial 0 is of case weird, which its run does not have"),
     ],
 )
 def test_the_message_names_store_run_row_and_column(sound: Project, damage: str, command: str, said: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalharness import Case, Harness, Suite
-from evalharness.actions.compare_runs import compare_runs, open_comparison
+from evalharness.actions.compare_runs import compare_runs, report_comparisons
 from evalharness.domain.reported_run import Presentation
 from evalharness.reports.pages.compare_page import ComparedCases
 
@@ -19,9 +19,8 @@ def test_only_so_many_cases_are_read_and_all_are_counted(tmp_path: Path) -> None
         old = harness.run(suite, lambda text: "right", progress=False)
         new = harness.run(suite, lambda text: "wrong" if int(text) < WORSE else "right, too", progress=False)
         [comparison] = harness.call(compare_runs, [old.id, new.id])
-        found = ComparedCases(
-            harness.call(open_comparison, comparison, "c29"), Presentation(), most_rows=2, most_read=READ
-        )
+        [reported] = harness.call(report_comparisons, [comparison])
+        found = ComparedCases(reported, Presentation(), most_rows=2, most_read=READ)
         shown = found.shown()
         assert [(row.id, row.group) for row in shown.rows] == [
             ("c00", "worse"),
