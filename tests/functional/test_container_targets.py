@@ -137,7 +137,8 @@ def test_a_run_goes_on_in_the_images_it_began_with(use_runtime: Callable[[str], 
     runtime = use_runtime("docker")
     image = "evalharness-test:changing"
     suite = {**SUITE, "target": {"container": {"image": image, "command": ["/there"]}}}
-    runtime.image(image)
+    for name in (image, "evalharness-test:other"):
+        runtime.image(name)
     try:
         assert run(tmp_path, runtime, suite).code == 3, "it cannot be started"
         runtime.call("import", "-", image, stdin=busybox_archive({"there": "#!/bin/sh\n"}))

@@ -23,7 +23,6 @@ from evalharness.errors import (
     IncompleteVerdict,
     InvalidFile,
     NothingSelected,
-    TargetUnavailable,
     UsageError,
 )
 from evalharness.registry import load
@@ -389,7 +388,7 @@ def test_the_runner_runs(evals: Path) -> None:
         ({"judge_model": "/gpt"}, UsageError, "invalid judge model format"),
         (
             {"base_image": "debian", "agent_filename": "gone.yaml"},
-            TargetUnavailable,
+            UnknownName,
             "no agent file .*gone.yaml",
         ),
         ({"agent_filename": ""}, UsageError, "agent_filename is empty"),
