@@ -23,6 +23,7 @@ from evalharness.errors import (
     IncompleteVerdict,
     InvalidFile,
     NothingSelected,
+    UnknownName,
     UsageError,
 )
 from evalharness.registry import load
