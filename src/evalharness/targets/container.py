@@ -134,9 +134,9 @@ class MachineTarget(Target):
             task.cancel()
 
     @property
+    @abstractmethod
     def usual_image(self) -> str:
         """What the image of cases that name none is called."""
-        raise NotImplementedError
 
     @abstractmethod
     async def make_image(self, name: str) -> str:
