@@ -332,7 +332,7 @@ def _mean(scores: list[float | None]) -> float | None:
 def _result(case: Case, trials: list[Trial], run: Run) -> EvalResult:
     tally = CaseTally(run.lock.trials)
     for trial in trials:
-        tally.counts[trial.state] += 1
+        tally.add(trial.state)
     state = tally.state(run.suite.case_threshold)
     last = trials[-1] if trials else None
     transcripts = [trial.last.transcript for trial in trials if trial.last.transcript is not None]

@@ -205,7 +205,7 @@ def _nothing_known(suite: Suite) -> Known:
 
 def _price(measured: Measured, elapsed_s: float) -> tuple[float | None, float]:
     """What a trial cost and took."""
-    tried = sum(sum(tally.counts.values()) - tally.counts["skipped"] for tally in measured.tallies.values())
+    tried = sum(tally.finished - tally.skipped for tally in measured.tallies.values())
     return None if measured.cost_usd is None else measured.cost_usd / tried, elapsed_s / tried
 
 

@@ -265,7 +265,7 @@ class _Counted:
     def units(self, store: Store) -> Iterator[WorkUnit]:
         for trial in store.trials(self._item.old.id):
             if trial.case_id in self._item.planned:
-                self._before[trial.case_id].counts[trial.state] += 1
+                self._before[trial.case_id].add(trial.state)
                 self._under_way[trial.case_id, trial.index] = trial
                 yield WorkUnit(trial.case_id, trial.index, trial.seed, trial.attempts)
 
@@ -273,7 +273,7 @@ class _Counted:
         planned = self._item.planned[trial.case_id]
         old = self._under_way.pop((trial.case_id, trial.index))
         how = how_regraded(old.last, planned)
-        self._now[trial.case_id].counts[trial.state] += 1
+        self._now[trial.case_id].add(trial.state)
         self.tally[how] += 1
         if how != "graded":
             return

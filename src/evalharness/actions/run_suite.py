@@ -163,7 +163,7 @@ def _known_cost(store: Store, run: Run) -> float | None:
     if last is None:
         return None
     measured = count_trials(last.suite, last.lock.trials, store.outcomes(last.id))
-    finished = sum(sum(tally.counts.values()) for tally in measured.tallies.values())
+    finished = sum(tally.finished for tally in measured.tallies.values())
     return measured.cost_usd / finished * run.planned_trials if measured.cost_usd and finished else None
 
 

@@ -91,7 +91,7 @@ async def show_failed_cases(context: Context, run: Run) -> list[ShownCase]:
 
 def _is_failed(run: Run, tally: CaseTally) -> bool:
     is_passed = tally.state(run.suite.case_threshold) == "passed"
-    return tally.counts["failed"] > 0 or (tally.counts["error"] > 0 and not is_passed)
+    return tally.failed > 0 or (tally.error > 0 and not is_passed)
 
 
 def _shown(context: Context, run: Run, cases: Iterable[Case], tallies: Mapping[str, CaseTally]) -> list[ShownCase]:

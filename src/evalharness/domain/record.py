@@ -54,10 +54,13 @@ class Record(PlainModel):
         return made
 
     def compact(self) -> Self:
-        """The same record in a third of the memory, for the many that live long: all of a type share their names."""
+        """The same record in a third of the memory, for the many that live long.
+
+        All of a type share their names, and the mapping where they have none. Targets and graders get copies.
+        """
         made = _new(type(self))
         for name, value in vars(self).items():
-            _set(made, name, value)
+            _set(made, name, _NOTHING if value == {} and type(value) is dict else value)
         _set_names(made, _shared(frozenset(self.__pydantic_fields_set__)))
         _set_extra(made, None)
         _set_private(made, None)
@@ -72,6 +75,9 @@ class Record(PlainModel):
         made = self.unchecked(values)
         _set_names(made, self.__pydantic_fields_set__.copy())
         return made
+
+
+_NOTHING: dict[str, Any] = {}
 
 
 @cache

@@ -7,8 +7,8 @@ was allowed to stop early.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, islice
 
 from evalharness.contracts.store import Store
 from evalharness.domain.run import Run
@@ -28,7 +28,7 @@ def comparable_runs(store: Store, run: Run) -> list[Judged]:
 def comparable_to_stored(store: Store, suite_name: str, run_id: str) -> list[Judged]:
     """The same for a stored run, which is not read whole."""
     run = store.past_run(run_id)
-    return [judged for _, judged in _earlier(store, suite_name, run, run.id)] if run else []
+    return [judged for _, judged in _comparable(store, run, store.past_runs(suite_name, before=run.id))] if run else []
 
 
 def earlier_counts(store: Store, run: Run, besides: Collection[str]) -> dict[str, tuple[int, int]]:
@@ -45,7 +45,11 @@ def _before(store: Store, run: Run) -> Iterator[tuple[str, Judged]]:
     """Of a replay: those that the recorded run could be compared with."""
     if not (run.has_fresh_trials or run.is_replayed):
         return iter(())
-    return _earlier(store, run.suite.name, _asked(run), run.options.recordings if run.is_replayed else run.id)
+    newest_first = store.past_runs(run.suite.name, before=run.options.recordings if run.is_replayed else run.id)
+    first = next(newest_first, None)
+    if first is None:  # what is compared by takes memory for every case
+        return iter(())
+    return _comparable(store, _asked(run), chain((first,), newest_first))
 
 
 def _asked(run: Run) -> PastRun:
@@ -54,12 +58,12 @@ def _asked(run: Run) -> PastRun:
     return PastRun(run.id, run.name, run.planned_trials, run.variant, kind, run.lock.target, is_sequential, locks)
 
 
-def _earlier(store: Store, suite_name: str, run: PastRun, before: str) -> Iterator[tuple[str, Judged]]:
+def _comparable(store: Store, run: PastRun, newest_first: Iterable[PastRun]) -> Iterator[tuple[str, Judged]]:
     if not run.has_fresh_trials or run.is_sequential:
         return
     own_targets = {case_id: lock for case_id, lock in run.locks.items() if "target" in lock}
     left = FEW_TRIALS + 2 * run.planned
-    for past in islice(store.past_runs(suite_name, before=before), LOOKED_BACK):
+    for past in islice(newest_first, LOOKED_BACK):
         left -= past.planned
         if left < 0:
             return

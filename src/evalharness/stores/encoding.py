@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from itertools import chain
 from math import isfinite
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
@@ -203,13 +204,21 @@ def brief_body(report: Report, redactor: Redactor) -> bytes:
 
 def cases_body(cases: Sequence[CaseResult], redactor: Redactor) -> bytes:
     """Cases as columns, so that a hundred thousand are read at once; one that has the default alone is left out."""
-    columns = {name: list(map(attrgetter(name), cases)) for name in CASE_DEFAULTS}
-    cleaner = Cleaner(redactor)
-    for name in _WRITTEN_BY_OTHERS:
-        clean = {text: cleaner.clean(text) for text in set(columns[name])}
-        columns[name] = [clean[text] for text in columns[name]]
-    kept = {name: column for name, column in columns.items() if any(value != CASE_DEFAULTS[name] for value in column)}
-    return pack(to_json(kept), _CASES_LEVEL)
+    return _packed(_written_columns(cases, Cleaner(redactor)))
+
+
+def _written_columns(cases: Sequence[CaseResult], cleaner: Cleaner) -> Iterator[bytes]:
+    """The JSON of a mapping, one column at a time: all of them at once would take much memory for a moment."""
+    lead = b"{"
+    for name, default in CASE_DEFAULTS.items():
+        column = list(map(attrgetter(name), cases))
+        if name in _WRITTEN_BY_OTHERS:
+            clean = {text: cleaner.clean(text) for text in set(column)}
+            column = [clean[text] for text in column]
+        if any(value != default for value in column):
+            yield b'%b"%b":%b' % (lead, name.encode(), to_json(column))
+            lead = b","
+    yield b"}" if lead == b"," else b"{}"
 
 
 def suite_body(suite: Suite, redactor: Redactor, stored: Iterable[Run] = ()) -> bytes:
@@ -290,6 +299,18 @@ def written(adapter: TypeAdapter[Stored], value: Stored) -> bytes:
 def pack(text: bytes, level: int = 6) -> bytes:
     """Large texts are compressed; the first byte of JSON is never that of a zlib stream."""
     return zlib.compress(text, level) if len(text) >= COMPRESS_FROM else text
+
+
+def _packed(pieces: Iterable[bytes]) -> bytes:
+    """`pack` for a text that is never there as a whole unless it is small."""
+    first, rest = b"", iter(pieces)
+    while len(first) < COMPRESS_FROM:
+        piece = next(rest, b"")
+        if not piece:
+            return first
+        first += piece
+    compressing = zlib.compressobj(_CASES_LEVEL)
+    return b"".join([*map(compressing.compress, chain((first,), rest)), compressing.flush()])
 
 
 def unpack(blob: bytes) -> bytes:

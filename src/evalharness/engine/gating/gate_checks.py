@@ -139,10 +139,10 @@ def _each_case(rule: EachCase, counted: Counted) -> GateCheck:
     open_: list[str] = []
     for case in counted.suite.cases:
         tally = counted.measured.tallies[case.id]
-        undecided = tally.counts["error"] + tally.counts["awaiting"] + tally.pending
-        if tally.is_skipped or tally.counts["passed"] >= rule.passed:
+        undecided = tally.error + tally.awaiting + tally.pending
+        if tally.is_skipped or tally.passed >= rule.passed:
             continue
-        (open_ if tally.counts["passed"] + undecided >= rule.passed else short).append(case.id)
+        (open_ if tally.passed + undecided >= rule.passed else short).append(case.id)
     skipped = sum(counted.measured.tallies[case.id].is_skipped for case in counted.suite.cases)
     found = {"missed": _listed(short), "undecided": _listed(open_), "skipped": skipped}
     passed = _passed(short, open_)

@@ -170,7 +170,7 @@ def limit_checks(gate: Gate, counted: Counted) -> Iterator[GateCheck]:
     """Single trials and medians are those of the cases that count; the whole cost is that of the whole run."""
     tallies = [counted.measured.tallies[case.id] for case in counted.suite.cases]
     judged = [(case.id, tally) for case, tally in zip(counted.suite.cases, tallies, strict=True) if tally.graded]
-    awaiting = sum(tally.counts["awaiting"] for tally in tallies)
+    awaiting = sum(tally.awaiting for tally in tallies)
     if gate.max_cost_usd is not None:
         everything = counted.measured.tallies.values()
         lacking = sum(tally.graded - tally.priced for tally in everything)

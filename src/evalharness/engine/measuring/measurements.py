@@ -70,7 +70,7 @@ def _figures(weighing: list[tuple[Case, CaseTally]]) -> dict[str, Measurement]:
 
 def pass_rate_of(weighing: list[tuple[Case, CaseTally]]) -> Measurement:
     """Of cases that weigh something, each with a graded trial at least."""
-    estimates = [(case, tally.counts["passed"] / tally.graded) for case, tally in weighing]
+    estimates = [(case, tally.passed / tally.graded) for case, tally in weighing]
     return measurement_of(estimates, sum(tally.graded for _, tally in weighing))
 
 

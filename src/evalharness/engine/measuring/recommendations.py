@@ -59,10 +59,10 @@ def in_order(advice: Iterable[Recommendation]) -> tuple[Recommendation, ...]:
 
 
 def _errors(tallied: Tallied) -> Iterator[Recommendation]:
-    erred = [(case_id, tally, tally.reasons["error"].reason) for case_id, tally in tallied if tally.counts["error"]]
+    erred = [(case_id, tally, tally.reasons["error"].reason) for case_id, tally in tallied if tally.error]
     for reason, members in _by_kind([(case_id, reason) for case_id, _, reason in erred]):
         named = set(members)
-        trials = sum(tally.counts["error"] for case_id, tally, _ in erred if case_id in named)
+        trials = sum(tally.error for case_id, tally, _ in erred if case_id in named)
         yield Recommendation(
             kind="errors",
             finding=finding("advice.errors", "error", trials=trials, reason=reason),
@@ -87,7 +87,7 @@ def _budgets(tallied: Tallied) -> Iterator[Recommendation]:
 
 def _alike(tallied: Tallied) -> Iterator[Recommendation]:
     """Failures that share a reason likely share a cause; that of going over a limit is reported already."""
-    failed = [(case_id, tally.reasons["failed"].reason) for case_id, tally in tallied if tally.counts["failed"]]
+    failed = [(case_id, tally.reasons["failed"].reason) for case_id, tally in tallied if tally.failed]
     for reason, members in _by_kind([(case_id, reason) for case_id, reason in failed if reason]):
         if len(members) >= ALIKE and not reason.startswith((TIME_LIMIT, *(f"{kind}: " for kind in BUDGETS))):
             yield Recommendation(
@@ -100,9 +100,7 @@ def _alike(tallied: Tallied) -> Iterator[Recommendation]:
 def _failing(tallied: Tallied) -> list[str]:
     """One trial could be chance; several in a row that all fail are not."""
     return [
-        case_id
-        for case_id, tally in tallied
-        if tally.first_graded > 1 and not (tally.first_passed or tally.counts["passed"])
+        case_id for case_id, tally in tallied if tally.first_graded > 1 and not (tally.first_passed or tally.passed)
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 
 from evalharness.domain.case import Case
 from evalharness.domain.case_result import CaseResult
@@ -51,7 +52,7 @@ def summarise(suite: Suite, measured: Measured) -> RunSummary:
 
 
 def count_states(tallies: Mapping[str, CaseTally]) -> TrialCounts:
-    totals = {state: sum(tally.counts[state] for tally in tallies.values()) for state in TRIAL_STATES}
+    totals = {state: sum(map(attrgetter(state), tallies.values())) for state in TRIAL_STATES}
     planned = sum(tally.planned for tally in tallies.values())
     return TrialCounts(planned=planned, pending=planned - sum(totals.values()), **totals)
 
@@ -84,9 +85,9 @@ def _grader_groups(suite: Suite, tallies: Mapping[str, CaseTally]) -> dict[str, 
 def error_bounds(suite: Suite, measured: Measured) -> ErrorBounds | None:
     """How far errors could have moved the pass rate; None where there were none, or no case that was tried weighs."""
     tallies = [(measured.tallies[case.id], case.weight) for case in suite.cases]
-    errors = sum(tally.counts["error"] for tally, _ in tallies)
-    counted = [(t, t.graded + t.counts["error"], weight) for t, weight in tallies if weight > 0]
-    tried = [(t.counts["passed"] / total, t.counts["error"] / total, weight) for t, total, weight in counted if total]
+    errors = sum(tally.error for tally, _ in tallies)
+    counted = [(t, t.graded + t.error, weight) for t, weight in tallies if weight > 0]
+    tried = [(t.passed / total, t.error / total, weight) for t, total, weight in counted if total]
     if not errors or not tried:
         return None
     return ErrorBounds(
@@ -101,7 +102,7 @@ def failures(suite: Suite, measured: Measured) -> list[Failure]:
     return [
         _failure(case, tally, state)
         for case, tally, state in _states(suite, measured)
-        if state in ("failed", "error") or (state == "pending" and (tally.counts["failed"] or tally.counts["error"]))
+        if state in ("failed", "error") or (state == "pending" and (tally.failed or tally.error))
     ]
 
 
@@ -142,7 +143,7 @@ def case_results(suite: Suite, keys: Mapping[str, str], measured: Measured) -> I
             key=keys.get(case.id, ""),
             trials=tally.first_graded,
             passed=tally.first_passed,
-            errors=tally.counts["error"],
+            errors=tally.error,
             state=state,
             score=tally.score_sum / tally.scored if tally.scored else None,
             duration_s=tally.duration_sum_s / graded if graded else None,

@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
@@ -29,6 +30,7 @@ NUMBERED_TRIALS = 20
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 """What most cases have none of is shared by all of them, and replaced where there is some."""
 Number = TypeVar("Number", int, float)
+ByType = Mapping[str, tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -47,7 +49,11 @@ class CaseTally:
     """One case's trials, counted. Memory grows with cases, not with trials."""
 
     planned: int
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TRIAL_STATES, 0))
+    passed: int = 0
+    failed: int = 0
+    error: int = 0
+    skipped: int = 0
+    awaiting: int = 0
     first_graded: int = 0
     first_passed: int = 0
     score_sum: float = 0.0
@@ -69,22 +75,34 @@ class CaseTally:
     """By all of its trials, judged or not."""
     reasons: Mapping[str, Reason] = field(default_factory=lambda: NOTHING)
     """By the state of its trials."""
-    by_type: dict[str, tuple[int, int]] = field(default_factory=dict)
+    by_type: ByType = field(default_factory=lambda: NOTHING)
+    """By type of grader: in how many trials it gave its verdict, and in how many of them all passed."""
     failed_kinds: frozenset[str] = frozenset()
     """The kinds of required graders that failed one of its trials."""
     timed_out: bool = False
 
+    def add(self, state: TrialState) -> None:
+        setattr(self, state, getattr(self, state) + 1)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {state: getattr(self, state) for state in TRIAL_STATES}
+
     @property
     def graded(self) -> int:
-        return self.counts["passed"] + self.counts["failed"]
+        return self.passed + self.failed
+
+    @property
+    def finished(self) -> int:
+        return self.passed + self.failed + self.error + self.skipped + self.awaiting
 
     @property
     def is_skipped(self) -> bool:
-        return self.counts["skipped"] == self.planned
+        return self.skipped == self.planned
 
     @property
     def pending(self) -> int:
-        return self.planned - sum(self.counts.values())
+        return self.planned - self.finished
 
     @property
     def reason(self) -> str:
@@ -102,13 +120,12 @@ class CaseTally:
 
     @property
     def share(self) -> float | None:
-        return self.counts["passed"] / self.graded if self.graded else None
+        return self.passed / self.graded if self.graded else None
 
     def state(self, threshold: float) -> CaseState:
-        counts = self.counts
-        if counts["passed"] == self.planned > 0:  # so are most cases
+        if self.passed == self.planned > 0:  # so are most cases
             return "passed"
-        return case_state(counts["passed"], self.graded, counts["error"], counts["awaiting"], self.pending, threshold)
+        return case_state(self.passed, self.graded, self.error, self.awaiting, self.pending, threshold)
 
 
 RANKINGS = ("ranking", "ranked")
@@ -199,7 +216,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
         what = f"trial {index} is of case {case_id}, which its run does not have"
         hint = Hint("hint.other_store", first="restore it from a backup")
         raise StoreError(f"the store is damaged: {what}", hint=hint)
-    tally.counts[state] += 1
+    tally.add(state)
     if first_state in GRADED:
         tally.first_graded += 1
         tally.first_passed += first_state == "passed"
@@ -273,10 +290,25 @@ def _count_grades(measured: Measured, case_id: str, state: str, grades: str) -> 
         for name, value in mean_figures(grade.get("figures", {}) for grade in given).items():
             total, known = tally.figure_sums.get(name, (0.0, 0))
             tally.figure_sums = {**tally.figure_sums, name: (total + value, known + 1)}
-    for kind, passed in verdicts.items():
-        judged, all_passed = tally.by_type.get(kind, (0, 0))
-        tally.by_type[kind] = (judged + 1, all_passed + passed)
+    if verdicts:
+        tally.by_type = _with_verdicts(tally.by_type, verdicts)
     return missing / (reported + missing) if missing else 0.0
+
+
+def _with_verdicts(
+    by_type: Mapping[str, tuple[int, int]], verdicts: Mapping[str, bool]
+) -> Mapping[str, tuple[int, int]]:
+    counted = dict(by_type)
+    for kind, passed in verdicts.items():
+        judged, all_passed = counted.get(kind, (0, 0))
+        counted[kind] = (judged + 1, all_passed + passed)
+    return _shared(tuple(counted.items()))
+
+
+@lru_cache(maxsize=1024)
+def _shared(counted: tuple[tuple[str, tuple[int, int]], ...]) -> ByType:
+    """One mapping for all cases of which the same was counted."""
+    return MappingProxyType(dict(counted))
 
 
 def _reason(state: TrialState, reason: str, grades: str) -> Reason:

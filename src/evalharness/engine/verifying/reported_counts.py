@@ -110,11 +110,15 @@ def _tally(case: CaseResult, trials: int) -> CaseTally:
     priced = 0 if case.cost_usd is None else max(0, case.trials - case.unpriced)
     planned = max(trials, case.trials + case.errors)
     rest = planned - case.trials - case.errors
-    counts = {"passed": case.passed, "failed": case.trials - case.passed, "error": case.errors}
-    unjudged = "awaiting" if case.state == "awaiting" else "skipped"
+    unjudged = 0 if case.state == "pending" else rest
+    is_awaiting = case.state == "awaiting"
     return CaseTally(
         planned=planned,
-        counts={"skipped": 0, "awaiting": 0, **counts, unjudged: 0 if case.state == "pending" else rest},
+        passed=case.passed,
+        failed=case.trials - case.passed,
+        error=case.errors,
+        skipped=0 if is_awaiting else unjudged,
+        awaiting=unjudged if is_awaiting else 0,
         first_graded=case.trials,
         first_passed=case.passed,
         score_sum=(case.score or 0.0) * case.trials,
