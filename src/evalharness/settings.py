@@ -68,7 +68,7 @@ class Settings:
 
     @property
     def notify(self) -> str:
-        """Who is told of verdicts where the suite does not say it, as in `notify:`; `none`: nobody ever."""
+        """Who is notified of verdicts where the suite does not say it, as in `notify:`; `none`: nobody ever."""
         return self.environment.get(_NOTIFY, "").strip()
 
     @property

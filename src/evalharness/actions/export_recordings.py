@@ -1,4 +1,4 @@
-"""Export recordings: what recorded runs asked and were told, as files for a repository."""
+"""Export recordings: what recorded runs asked and were answered, as files for a repository."""
 
 from __future__ import annotations
 

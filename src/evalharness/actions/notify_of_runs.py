@@ -1,4 +1,4 @@
-"""Notify of runs and phases: whoever a suite or the settings name is told of the verdict. Nothing else changes."""
+"""Notify of runs and phases: send the verdict to whoever a suite or the settings name. Nothing else changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def notify_of_runs(
     env: Mapping[str, str],
     limit_s: float = LIMIT_S,
 ) -> list[Finding]:
-    """One message to each place for all runs that are told there; returns a warning for each that did not arrive."""
+    """One message to each place for all runs that are reported there; returns a warning for each that failed."""
     context = context.with_environment(env)
     redact = redactor_for([run.suite for run in runs], {**variables, **env}, context.settings).redact
     recipients: list[_Recipient] = []
@@ -95,7 +95,7 @@ def _notice_of(result: PhaseResult, step: StepResult, runs: Sequence[ReportedRun
 def _addresses(
     suite: Suite, variables: Mapping[str, str], settings: Settings
 ) -> tuple[list[Notification], list[Finding]]:
-    """Who is to be told of a suite's verdict, and a warning for each who cannot be."""
+    """Who is notified of a suite's verdict, and a warning for each who cannot be."""
     try:
         written = notifications_for(suite, settings)
     except UsageError as error:

@@ -20,7 +20,7 @@ class Context:
     settings: Settings
     clock: Callable[[], datetime] = now
     boot_clock: Callable[[], BootTime] = boot_time
-    """For leases: a clock that is set anew changes none of them."""
+    """For leases: a clock that somebody resets changes none of them."""
     modules: UserModules | None = None
     """What the runs of one call import users' functions into, where there are any."""
     servers: Servers | None = None

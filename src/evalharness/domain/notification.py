@@ -1,4 +1,4 @@
-"""Notification: who is told of a verdict, how, and when. The keys are those of `notify:` in a suite file."""
+"""Notification: who gets a verdict, how, and when. The keys are those of `notify:` in a suite file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Notification(Record):
         return self
 
     def is_due(self, exit_code: int) -> bool:
-        """An interrupted run has no verdict yet: nobody is told before it is resumed."""
+        """An interrupted run has no verdict yet: nobody is notified before it is resumed."""
         if exit_code == BROKEN_OFF:
             return False
         return self.on == "always" or self.on == outcome_of(exit_code)

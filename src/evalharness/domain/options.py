@@ -52,7 +52,7 @@ class Options(Record):
 
     @property
     def needs_expected(self) -> bool:
-        """Whether the case must have an `expected`, because people are to be told what is asked for."""
+        """Whether the case must have an `expected`, because people must be shown what is asked for."""
         return False
 
     @property

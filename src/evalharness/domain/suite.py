@@ -81,7 +81,7 @@ class Reporting(Record):
     include_details: bool = True
     """Whether reports show outputs, transcripts and evidence."""
     notify_on_failure: bool | None = None
-    """False: nobody is told of a failure, whatever `notify:` says."""
+    """False: nobody is notified of a failure, whatever `notify:` says."""
 
     @model_validator(mode="before")
     @classmethod

@@ -253,7 +253,7 @@ class ReviewQueue:
         return Review(item_id=item.id, kind=kind, **about)
 
     def _add(self, item: ReviewItem, review: Review, assignment: Assignment | None = None) -> Stage:
-        """Keep it, and see where the item stands then; its trials are told where that changes their grade."""
+        """Keep it, and see where the item stands then; its trials are updated where that changes their grade."""
         self.book.add_review(review)
         if assignment is not None:
             self.book.put_assignment(assignment)
