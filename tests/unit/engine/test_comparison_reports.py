@@ -149,10 +149,10 @@ class TestSize:
         assert few > uneven > many
 
     def test_where_nothing_varies_the_drop_that_can_be_found_is_not_zero(self) -> None:
-        """At least five failures are needed; a true drop of 6.6 points causes them four times in five."""
+        """At least five failures are needed; true drops of 6.4 to 7.1 points cause them about four times in five."""
         same = report(*alike(100, 1, 1))
         found = compared(same, same).differences["pass_rate"]
-        assert found.detectable_from == pytest.approx(0.066, abs=1e-3)
+        assert found.detectable_from == pytest.approx(0.064, abs=1e-3)
         assert found.detectable == pytest.approx(0.071, abs=1e-3)
 
     def test_a_drop_larger_than_the_pass_rate_is_never_named(self) -> None:
@@ -166,8 +166,8 @@ class TestSize:
         assert found.detectable_unknown == "spread"
         assert (found.detectable_from or 1) < (found.detectable or 0)
 
-    def test_twenty_cases_with_four_trials_name_one_number(self) -> None:
-        same = report(*alike(20, 4, 3))
+    def test_thirty_cases_with_four_trials_name_one_number(self) -> None:
+        same = report(*alike(30, 4, 3))
         found = compared(same, same).differences["pass_rate"]
         assert (found.detectable_from, found.detectable_unknown) == (None, "")
         assert found.detectable is not None

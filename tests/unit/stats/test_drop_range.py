@@ -64,8 +64,8 @@ def fallen(rates: list[float], drop: float) -> list[float]:
 @pytest.mark.parametrize(
     ("cases", "trials", "rate_of"),
     [
-        (20, 4, lambda draw, _: 0.97),
-        (20, 4, lambda _, case: (0.95, 0.4)[case % 2]),
+        (30, 4, lambda draw, _: 0.97),
+        (30, 4, lambda _, case: (0.95, 0.4)[case % 2]),
         (50, 4, lambda draw, _: draw.betavariate(2, 2)),
         (20, 8, lambda draw, _: 1.0 if draw.random() < 0.7 else draw.uniform(0.3, 0.9)),
     ],
@@ -107,7 +107,7 @@ def test_a_plan_for_repeated_trials_from_single_ones_is_a_range_as_well() -> Non
 
 
 def test_few_trials_name_a_range_because_they_leave_the_rate_open() -> None:
-    few, enough = ([(4, 4, 4, 4)] * (cases - 1) + [(4, 3, 4, 4)] for cases in (10, 20))
+    few, enough = ([(4, 4, 4, 4)] * (cases - 1) + [(4, 3, 4, 4)] for cases in (20, 30))
     assert drops_of_rows(few, ALPHA, POWER).unknown == "rate"
     assert drops_of_rows(enough, ALPHA, POWER).unknown == ""
 
