@@ -265,6 +265,10 @@ class ImpossibleFigure(TargetUnavailable):
 
 
 def _number(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
     try:
         return f"{float(value):g}"  # type: ignore[arg-type]
     except (OverflowError, TypeError, ValueError):

@@ -14,13 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalharness.contracts.services import Threads
 from evalharness.domain.specification import function_name
 from evalharness.errors import HarnessError, ImportFailed, NoSuchFile, UnknownName, UsageError
 from evalharness.user_modules import UserModules, own_spec
 from evalharness.values.digest import digest_file
+
+T = TypeVar("T")
 
 
 def split_reference(reference: str) -> tuple[str, str]:
@@ -194,12 +196,22 @@ def function_source(function: Callable[..., Any]) -> str:
     return function_name(function)
 
 
-async def call_function(in_thread: Threads, function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """Call a function: an async one on the event loop, a sync one in a thread."""
+async def call_function(
+    in_thread: Threads, read: Callable[[Any], T], function: Callable[..., Any], *arguments: Any, **keywords: Any
+) -> T:
+    """Call a function, an async one on the event loop, a sync one in a thread, and return what `read` makes of it.
+
+    It is read where the function ran, because the function's next call may change what it returned.
+    """
     if _is_async(function):
-        return await function(*arguments, **keywords)
-    returned = await in_thread(function, *arguments, **keywords)
-    return await returned if inspect.isawaitable(returned) else returned
+        return read(await function(*arguments, **keywords))
+    found = await in_thread(_call, read, function, *arguments, **keywords)
+    return read(await found) if inspect.isawaitable(found) else found
+
+
+def _call(read: Callable[[Any], Any], function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    returned = function(*arguments, **keywords)
+    return returned if inspect.isawaitable(returned) else read(returned)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

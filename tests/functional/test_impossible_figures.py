@@ -104,6 +104,21 @@ def test_the_cost_that_a_program_reports(cost: str) -> None:
     assert "cost_usd cannot be" in trial.reason
 
 
+@pytest.mark.parametrize(("cost", "said"), [("true", "true"), ('"0.5"', "the text '0.5'"), ('"abc"', "the text 'abc'")])
+def test_a_cost_that_is_no_number(cost: str, said: str) -> None:
+    by_program = run_once({"command": ["echo", f'{{"output": "4", "cost_usd": {cost}}}'], "result": "answer"})
+    by_function = run_once(lambda question: Answer(output="4", cost_usd=json.loads(cost)))
+    for trial in (by_program, by_function):
+        assert (trial.state, trial.reason) == ("error", f"the answer's cost_usd cannot be {said}")
+
+
+@pytest.mark.parametrize("count", [True, "12"])
+def test_a_token_count_that_is_no_number(count: Any) -> None:
+    trial = run_once(lambda question: Answer(output="4", usage={"input_tokens": count}))
+    assert trial.state == "error"
+    assert "usage.input_tokens cannot be" in trial.reason
+
+
 def test_the_cost_in_an_artifact() -> None:
     artifact = {"runId": "r", "snapshot": {"outputs": {"n": "4"}}, "events": agent_complete(totalCostUsd=1e299)}
     trial = run_once({"command": ["echo", json.dumps(artifact)], "result": "artifact"})

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import threading
 from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalharness.documents.scores import Score
 from evalharness.domain.specification import function_name
+from evalharness.domain.transcript import Answer
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import ImportFailed, UsageError
+from evalharness.graders.function import as_grade
+from evalharness.graders.own_scorer import as_score
 from evalharness.references import call_function, code_of, function_source, import_reference, split_reference
+from evalharness.targets.agent_tools import Returned
+from evalharness.targets.answers import transcript_of
 from evalharness.user_modules import UserModules
 
 
@@ -110,9 +116,9 @@ class Judge:
 def test_the_source_of_a_function_is_what_decides_its_answers() -> None:
     assert "context is not None" in function_source(judge)
     assert "context is None" in function_source(Judge())
-    assert "context is not None" in function_source(functools.lru_cache(judge))
+    assert "context is not None" in function_source(lru_cache(judge))
     assert function_source(len) == function_name(len) == "builtins:len"
-    assert function_source(functools.partial(judge)) == function_source(judge)
+    assert function_source(partial(judge)) == function_source(judge)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,7 @@ class AsyncCaller:
         (sync_caller, False),
         (async_caller, True),
         (AsyncCaller(), True),
-        (functools.partial(async_caller), True),
+        (partial(async_caller), True),
         (sync_caller_of_async, True),
     ],
 )
@@ -175,8 +181,41 @@ def test_an_async_function_runs_on_the_loop_and_a_sync_one_on_a_thread(
 ) -> None:
     in_thread = Offloader(1)
     try:
-        thread, keywords = asyncio.run(call_function(in_thread, function, a=1))
+        thread, keywords = asyncio.run(call_function(in_thread, tuple, function, a=1))
     finally:
         in_thread.close()
     assert keywords == {"a": 1}
     assert (thread == threading.current_thread().name) is on_loop
+
+
+@pytest.mark.parametrize(
+    ("returned", "read", "kept"),
+    [
+        ({}, transcript_of, lambda answer: answer.output["seen"]),
+        (Answer(output={}), transcript_of, lambda answer: answer.output["seen"]),
+        ({}, Returned.of, lambda returned: returned.value["seen"]),
+        ({"passed": True, "evidence": {}}, partial(as_grade, threshold=1.0), lambda grade: grade.evidence["seen"]),
+        ({"value": 1, "metadata": {}}, partial(as_score, name="s"), lambda score: score.metadata["seen"]),
+        (Score(name="s", value=1, metadata={}), partial(as_score, name="s"), lambda score: score.metadata["seen"]),
+    ],
+    ids=["target", "answer", "tool", "grader", "scorer", "score"],
+)
+def test_what_is_returned_again_and_again_is_read_before_the_next_call(
+    returned: Any, read: Callable[[Any], Any], kept: Callable[[Any], Any]
+) -> None:
+    """One thread hands the results of many calls back together."""
+    fields = returned if isinstance(returned, dict) else vars(returned)
+    inner = next((value for value in fields.values() if isinstance(value, dict)), fields)
+
+    def function(number: int) -> Any:
+        inner["seen"] = [number]
+        return returned
+
+    async def called() -> list[Any]:
+        in_thread = Offloader(1)
+        try:
+            return await asyncio.gather(*(call_function(in_thread, read, function, number) for number in range(40)))
+        finally:
+            in_thread.close()
+
+    assert [kept(found) for found in asyncio.run(called())] == [[number] for number in range(40)]

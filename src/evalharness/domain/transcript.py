@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from evalharness.domain.case import as_text
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.record import Record
 from evalharness.errors import ImpossibleFigure, TargetFailed
 from evalharness.values.json_value import Json
+
+
+def _not_text(figure: Any) -> Any:
+    if isinstance(figure, bool | str | bytes):
+        raise ValueError("must be a number")
+    return figure
+
+
+Amount = Annotated[float, BeforeValidator(_not_text)]
+Tokens = Annotated[int, BeforeValidator(_not_text)]
 
 
 class ToolCall(Record):
@@ -21,8 +31,8 @@ class ToolCall(Record):
 
 
 class Usage(Record):
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Tokens = 0
+    output_tokens: Tokens = 0
 
 
 class Answer(Record):
@@ -35,8 +45,8 @@ class Answer(Record):
     messages: tuple[dict[str, Json], ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage | None = None
-    cost_usd: float | None = None
-    duration_s: float | None = None
+    cost_usd: Amount | None = None
+    duration_s: Amount | None = None
     """How long the target says that it took; without it, what its events say, else the harness's clock."""
     files: dict[str, str] = Field(default_factory=dict)
     events: tuple[dict[str, Json], ...] = ()
@@ -84,7 +94,7 @@ def wrong_shape(error: ValidationError, evidence: Transcript | None = None) -> T
     first = error.errors()[0]
     where = ("usage", *first["loc"]) if error.title == Usage.__name__ else first["loc"]
     place = ".".join(str(part) for part in where) or "it"
-    if where and where[0] in FIGURES and isinstance(first["input"], int | float):
+    if where and where[0] in FIGURES and isinstance(first["input"], int | float | str):
         return ImpossibleFigure(place, first["input"], evidence=evidence)
     return TargetFailed(f"the answer has the wrong shape: {explain(error)}", evidence=evidence)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
@@ -82,8 +82,12 @@ class Function(Grader):
         limit = asyncio.timeout(self.options.timeout_seconds)
         try:
             async with limit:
-                returned = await call_function(
-                    self.services.in_thread, self._function, context, **copied(self.options.arguments)
+                return await call_function(
+                    self.services.in_thread,
+                    partial(as_grade, threshold=self.options.threshold),
+                    self._function,
+                    context,
+                    **copied(self.options.arguments),
                 )
         except TimeoutError:
             if not limit.expired():  # the function's own
@@ -95,7 +99,6 @@ class Function(Grader):
             place = raised_at(error)
             raised = f"the grader raised {type(error).__name__}: {error}" + (f" ({place})" if place else "")
             raise Unscored(f"{raised}; {TAKES_CONTEXT}") from error
-        return as_grade(returned, self.options.threshold)
 
 
 def as_grade(returned: Any, threshold: float) -> Grade:

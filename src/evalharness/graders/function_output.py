@@ -180,17 +180,17 @@ class FunctionOutput(Grader):
         compare = self._own_comparators[case.comparator]
         try:
             async with limit:
-                returned = await call_function(self.services.in_thread, compare, value, case.expected)
+                returned = await call_function(self.services.in_thread, _judgement, compare, value, case.expected)
         except HarnessError:
             raise
         except Exception as error:
             if limit.expired():
                 raise Unscored(f"{place} took more than {OWN_COMPARATOR_S:g} s") from None
             raise Unscored(f"{place} raised {type(error).__name__}: {error} at {raised_at(error)}") from error
-        passed, why = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, "")
+        passed, why = returned
         if not isinstance(passed, bool):
             raise Unscored(f"{place} returned {type(passed).__name__}; return True, False or (False, reason)")
-        return passed, "" if passed else str(why)
+        return passed, "" if passed else why
 
     def _kept(self, number: int, outcome: CallOutcome) -> dict[str, Json]:
         kept: dict[str, Json] = {"case": number, "passed": outcome.passed}
@@ -222,6 +222,12 @@ class FunctionOutput(Grader):
         """The name that the code defines: of a method, its class's."""
         name = self.options.function_name
         return name if self.options.executor == "bash" else name.partition(".")[0]
+
+
+def _judgement(returned: Any) -> tuple[Any, str]:
+    """What a comparator returned: whether the value passes, and why not."""
+    passed, why = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, "")
+    return passed, str(why)
 
 
 def _is_reply(said: dict[str, Any], number: int) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import Field, ValidationError, model_validator
 
 from evalharness.documents.artifact import EvalArtifact
 from evalharness.documents.scores import Score
+from evalharness.domain.grade import kept_evidence
 from evalharness.domain.invalid_values import explain
 from evalharness.domain.options import Number, Options
 from evalharness.errors import Unscored, UsageError
@@ -75,14 +76,14 @@ class OwnScorer(ScorerGrader):
 
     async def score(self, artifact: EvalArtifact) -> Score:
         limit = asyncio.timeout(self.options.timeout_seconds)
+        read = partial(as_score, name=self.spec.name or self._reference.rpartition(":")[2])
         try:
             async with limit:
-                returned = await call_function(self.services.in_thread, self._function, artifact)
+                return await call_function(self.services.in_thread, read, self._function, artifact)
         except TimeoutError:
             if not limit.expired():  # the scorer's own
                 raise
             raise Unscored(f"the scorer took more than {self.options.timeout_seconds:g} s") from None
-        return as_score(returned, self.spec.name or self._reference.rpartition(":")[2])
 
 
 def _method_of(scorer: Any, reference: str) -> Callable[..., Any]:
@@ -95,12 +96,19 @@ def _method_of(scorer: Any, reference: str) -> Callable[..., Any]:
 def as_score(returned: Any, name: str) -> Score:
     """What a scorer returned, as a Score; anything unclear is unscored, never guessed."""
     if isinstance(returned, Score):
-        return returned
+        return _kept(returned)
     if isinstance(returned, bool | int | float):
         returned = {"value": float(returned)}
     if not isinstance(returned, Mapping):
         raise Unscored(f"the scorer returned {type(returned).__name__}; return a number, a Score or a mapping")
     try:
-        return Score.model_validate({"name": name, **returned})
+        return _kept(Score.model_validate({"name": name, **returned}))
     except ValidationError as error:
         raise Unscored(f"the scorer did not return a score from 0 to 1: {explain(error)}") from None
+
+
+def _kept(score: Score) -> Score:
+    """The scorer may use its mappings again for the next score."""
+    return score.model_copy(
+        update={"raw_value": kept_evidence(score.raw_value), "metadata": kept_evidence(score.metadata)}
+    )

@@ -8,7 +8,7 @@ import json
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 
@@ -20,7 +20,6 @@ from evalharness.domain.plain_numbers import count
 from evalharness.domain.transcript import ToolCall
 from evalharness.errors import SpendCapReached, TargetUnavailable, TrialFault, UnknownName, UsageError
 from evalharness.references import call_function, import_reference, split_reference
-from evalharness.targets.answers import why_not_json
 from evalharness.targets.workspace_tools import (
     ToolContext,
     edit_file,
@@ -30,7 +29,7 @@ from evalharness.targets.workspace_tools import (
     search,
     write_file,
 )
-from evalharness.values.json_value import Json, parse_strictly
+from evalharness.values.json_value import Json, parse_strictly, plain_json
 
 BUILT_IN: Mapping[str, Callable[..., Any]] = {
     function.__name__: function for function in (read_file, write_file, edit_file, list_files, search, run_shell)
@@ -86,11 +85,25 @@ class AgentTools:
         if isinstance(returned, BaseException):
             why = str(returned) if is_built_in else f"{type(returned).__name__}: {returned}"
             return ToolCall(name=request.name, arguments=arguments, error=cut(why, context.longest_result))
-        if problem := why_not_json(returned):
-            return ToolCall(name=request.name, arguments=arguments, error=f"the tool returned {problem}")
-        is_bounded = is_built_in and not isinstance(returned, str)
-        result = returned if is_bounded else bounded_result(returned, context.longest_result)
+        if returned.problem:
+            return ToolCall(name=request.name, arguments=arguments, error=f"the tool returned {returned.problem}")
+        is_bounded = is_built_in and not isinstance(returned.value, str)
+        result = returned.value if is_bounded else bounded_result(returned.value, context.longest_result)
         return ToolCall(name=request.name, arguments=arguments, result=result)
+
+
+class Returned(NamedTuple):
+    """What a tool returned, as a copy that its next call cannot change; or what keeps it from being JSON, in words."""
+
+    value: Json = None
+    problem: str = ""
+
+    @classmethod
+    def of(cls, returned: Any) -> Returned:
+        try:
+            return cls(plain_json(returned))
+        except ValueError as problem:
+            return cls(problem=str(problem))
 
 
 def bounded_result(result: Json, longest: int) -> Json:
@@ -170,19 +183,19 @@ class ToolFunction:
         fields = self.arguments.model_fields
         return {str(fields[place].alias): getattr(given, place) for place in given.model_fields_set}
 
-    async def call(self, in_thread: Threads, arguments: dict[str, Any], context: Any) -> Any:
+    async def call(self, in_thread: Threads, arguments: dict[str, Any], context: Any) -> Returned | BaseException:
         """What the function returned, or the exception that it raised: what a tool raises is for the model to read."""
         given = {**arguments, CONTEXT: context} if self.wants_context else arguments
         # gather, because it is what tells a tool's own exceptions from the end of the trial
-        results: Sequence[Any] = await asyncio.gather(self._called(in_thread, given), return_exceptions=True)
+        results = await asyncio.gather(self._called(in_thread, given), return_exceptions=True)
         returned = results[0]
         if isinstance(returned, TargetUnavailable | SpendCapReached | TrialFault):
             raise returned
         return returned
 
-    async def _called(self, in_thread: Threads, given: dict[str, Any]) -> Any:
+    async def _called(self, in_thread: Threads, given: dict[str, Any]) -> Returned:
         try:
-            return await call_function(in_thread, self.function, **given)
+            return await call_function(in_thread, Returned.of, self.function, **given)
         except SystemExit as error:  # as an exception of a task it would end the whole run
             raise ValueError(f"it called sys.exit({error.code!r})") from None
 

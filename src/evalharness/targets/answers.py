@@ -34,7 +34,10 @@ WHAT_TO_RETURN = "return text, a JSON value, evalharness.Answer or an artifact"
 
 
 def transcript_of(returned: Any) -> Transcript:
-    """What a Python target returned, as a transcript; what cannot be an answer fails the trial and says why."""
+    """What a Python target returned, as a transcript of its own that the target cannot change any more.
+
+    What cannot be an answer fails the trial and says why.
+    """
     if isinstance(returned, str):
         return Transcript(output=as_text(returned))
     if returned is None:
@@ -43,12 +46,13 @@ def transcript_of(returned: Any) -> Transcript:
         returned = _answer_in(returned, None)
     if isinstance(returned, Answer):
         return _transcript_of_answer(returned)
-    problem = why_not_json(returned)
-    if problem:
-        raise TargetFailed(f"the target returned {problem}; {WHAT_TO_RETURN}")
-    if looks_like_artifact(returned):
-        return Transcript(**_answer_in(returned, None).given())
-    return Transcript(output=returned)
+    try:
+        value = plain_json(returned)
+    except ValueError as problem:
+        raise TargetFailed(f"the target returned {problem}; {WHAT_TO_RETURN}") from None
+    if looks_like_artifact(value):
+        return Transcript(**_answer_in(value, None).given())
+    return Transcript(output=value)
 
 
 def _transcript_of_answer(answer: Answer) -> Transcript:
@@ -70,7 +74,7 @@ def _checked(answer: Answer) -> Transcript:
         # Not `exclude_defaults`: a value of the target's own class may say that it equals the default.
         said = answer.model_fields_set | ({"files"} if answer.files else set())
         written = answer.model_dump(include=said & Transcript.model_fields.keys(), warnings=False)
-        output = as_text(answer.output) if isinstance(answer.output, str) else answer.output
+        output = as_text(answer.output) if isinstance(answer.output, str) else plain_json(answer.output)
         return Transcript.model_validate({**written, "output": output})
     except ValidationError as error:
         raise wrong_shape(error) from None

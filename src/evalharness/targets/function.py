@@ -82,7 +82,7 @@ class FunctionTarget(Target):
         function = self._function
         assert function is not None, "call open() first"
         arguments = (task.content, task) if self._wants_context else (task.content,)
-        return transcript_of(await call_function(self.services.in_thread, function, *arguments))
+        return await call_function(self.services.in_thread, transcript_of, function, *arguments)
 
     async def _answer_in_process(self, task: Task) -> Transcript:
         question = {

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from evalharness.engine.running.worker_threads import Offloader
 from evalharness.errors import TargetUnavailable, TrialSkipped, UsageError
-from evalharness.targets.agent_tools import ToolFunction
+from evalharness.targets.agent_tools import Returned, ToolFunction
 
 
 class Point(BaseModel):
@@ -39,7 +39,8 @@ def call(function: Any, arguments: str = "{}", context: Any = None) -> Any:
         offloader = Offloader(1)
         tool = ToolFunction.of(function, "tool")
         try:
-            return await tool.call(offloader, tool.checked(arguments), context)
+            found = await tool.call(offloader, tool.checked(arguments), context)
+            return found.value if isinstance(found, Returned) else found
         finally:
             offloader.close()
 

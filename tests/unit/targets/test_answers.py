@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.domain.transcript import Answer, ToolCall, Transcript, Usage
-from evalharness.errors import TargetFailed
+from evalharness.errors import ImpossibleFigure, TargetFailed
 from evalharness.targets.answers import transcript_of
 
 
@@ -34,15 +34,29 @@ class Reply(str):
     [
         (with_file(3), r"files\[\"n.txt\"\]: must be text, not 3"),
         (Transcript(output="x").model_copy(update={"stdout": None}), "stdout"),
-        (Transcript(output="x").model_copy(update={"cost_usd": "dear"}), "cost_usd"),
-        (Answer(output="x", usage=Usage.model_construct(input_tokens="few", output_tokens=0)), "usage.input_tokens"),
         (Answer(output="x", tool_calls=(ToolCall.model_construct(name=5, arguments=1, result=2, error=""),)), "name"),
-        (Answer(output="x").model_copy(update={"usage": "many"}), "usage"),
         (Answer(output="x").model_copy(update={"tool_calls": None}), "tool_calls"),
     ],
 )
 def test_an_answer_that_was_put_together_unchecked_is_checked(returned: Answer, place: str) -> None:
     with pytest.raises(TargetFailed, match=f"the answer has the wrong shape: .*{place}"):
+        transcript_of(returned)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (Transcript(output="x").model_copy(update={"cost_usd": "dear"}), "cost_usd cannot be the text 'dear'"),
+        (
+            Answer(output="x", usage=Usage.model_construct(input_tokens="few", output_tokens=0)),
+            "usage.input_tokens cannot be the text 'few'",
+        ),
+        (Answer(output="x").model_copy(update={"usage": "many"}), "usage cannot be the text 'many'"),
+        (Answer(output="x").model_copy(update={"cost_usd": True}), "cost_usd cannot be true"),
+    ],
+)
+def test_a_figure_that_is_no_number_is_no_wrong_answer(returned: Answer, said: str) -> None:
+    with pytest.raises(ImpossibleFigure, match=f"the answer's {said}"):
         transcript_of(returned)
 
 
