@@ -162,6 +162,37 @@ def test_a_lost_case_is_the_headline_where_it_decides(project: Path) -> None:
     assert shown.out.count("always fails now: peru") == 1
 
 
+def test_a_lost_case_that_decides_is_named_in_all_that_is_read(project: Path, tmp_path: Path) -> None:
+    drive(project, "baseline", run(project, "good", "--trials", "1"))
+    run(project, "bad", "--trials", "1")
+    code, found = checked(project, "capitals")
+    assert (code, found["verdict"], found["rule"]) == (1, "FAILED", "flips")
+    [compared] = found["comparisons"]
+    assert (compared["verdict"], compared["notes"][0]["code"]) == ("INCONCLUSIVE", "gate.flips")
+    lost = "always passed before and always fails now: peru"
+    summary = tmp_path / "summary.md"
+    step = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    for command in (
+        ("regressions", "capitals"),
+        ("compare", "default", "latest", "--fail", "-o", "c.md", "-o", "c.html"),
+    ):
+        done = drive(project, *command, env=step)
+        assert done.code == 1
+        [first, *_] = [line for line in done.out.splitlines() if line.startswith("::error")]
+        assert first.startswith("::error title=capitals: FAILED::" + lost)
+        assert f"FAILED: {lost}" in summary.read_text().splitlines()[0]
+        summary.unlink()
+    assert (
+        (project / "c.md")
+        .read_text()
+        .splitlines()[0]
+        .endswith(f"FAILED: {lost}; one trial can fail by chance, so run 5 per case in both runs (--trials 5)")
+    )
+    page = (project / "c.html").read_text()
+    assert lost[1:] in page.partition("</h1>")[2][:2000]
+    assert "All cases together: INCONCLUSIVE" in page
+
+
 def test_cases_of_one_trial_name_a_range(project: Path) -> None:
     cases = "".join(f"  - {{id: more{n}, input: France, expected: Paris}}\n" for n in range(20))
     (project / "suite.yaml").write_text(SUITE + cases)
@@ -170,10 +201,9 @@ def test_cases_of_one_trial_name_a_range(project: Path) -> None:
         "smallest drop this could detect: between "
         in drive(project, "compare", "default", run(project, "bad", "--trials", "1")).out
     )
-    drive(project, "baseline", run(project, "good", "--trials", "4"))
-    assert (
-        "smallest drop this could detect: between " not in drive(project, "compare", "default", run(project, "bad")).out
-    )
+    drive(project, "baseline", run(project, "good", "--trials", "5"))
+    many = run(project, "bad", "--trials", "5")
+    assert "smallest drop this could detect: between " not in drive(project, "compare", "default", many).out
 
 
 def test_not_worse_is_0_and_undecided_is_what_was_asked_for(project: Path) -> None:

@@ -27,7 +27,6 @@ from evalharness.steps.compare_reports import (
     Gated,
     compare_reports,
     judge_comparisons,
-    lost_case_notes,
     with_gates,
     with_lost_cases,
 )
@@ -81,11 +80,10 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
         suite_name=suite_name,
         verdict="INVALID" if bad else verdict,
         exit_code=worst([*codes, *bad]),
-        rule="comparison" if request.threshold is None else "threshold",
+        rule="threshold" if request.threshold is not None else "flips" if verdict == "FAILED" else "comparison",
         notes=(
             *notes,
             *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values()),
-            *lost_case_notes(comparisons),
         ),
         comparisons=tuple(comparisons),
         threshold=threshold,

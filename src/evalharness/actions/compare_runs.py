@@ -14,7 +14,6 @@ from evalharness.steps.compare_reports import (
     BROKE,
     compare_reports,
     judge_comparisons,
-    lost_case_notes,
     with_gates,
     with_lost_cases,
 )
@@ -54,7 +53,7 @@ async def judge_runs(
         suite_name=new[0][0].report.metadata.suite_name,
         verdict="INVALID" if broken else verdict,
         exit_code=worst([*codes, *broken]),
-        notes=tuple(lost_case_notes(judged)),
+        rule="flips" if verdict == "FAILED" else "comparison",
         comparisons=tuple(judged),
         threshold=THRESHOLD,
     )

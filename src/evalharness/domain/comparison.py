@@ -177,6 +177,9 @@ class PastAnswers(Record):
     """Whether one target both passed and failed it."""
 
 
+LOST = "gate.flips"
+
+
 class Flips(Record):
     """Cases that passed every trial before and pass none now, judged one by one."""
 
@@ -235,6 +238,11 @@ class Comparison(Record):
         if not isinstance(written, Mapping) or written.get("before") or "old" not in written:
             return written
         return {**written, "before": (written["old"],)}
+
+    @property
+    def lost(self) -> Finding | None:
+        """The note that names the cases that decide alone: each of them fails it, whatever its verdict is."""
+        return next((note for note in self.notes if note.code == LOST and note.severity == "error"), None)
 
     @property
     def is_of_one_run(self) -> bool:
@@ -359,16 +367,16 @@ ORDER: tuple[ComparisonVerdict, ...] = ("REGRESSION", "INCONCLUSIVE", "NO REGRES
 
 
 class Regressions(Record):
-    """By `rule`, the worst comparison decides, or whether a task's score fell by more than the threshold that was asked
-    for. A run that is INVALID decides nothing, and says so.
+    """By `rule`, what decides: the worst comparison; cases that are lost (`flips`: FAILED); or a task's score that fell
+    by more than the threshold that was asked for. A run that is INVALID decides nothing, and says so.
 
     `tasks` has every case that the old run and a new one share, whatever became of it, but for quarantined ones.
     """
 
     suite_name: str
-    verdict: ComparisonVerdict | Literal["INVALID"]
+    verdict: ComparisonVerdict | Literal["FAILED", "INVALID"]
     exit_code: int
-    rule: Literal["comparison", "threshold"] = "comparison"
+    rule: Literal["comparison", "flips", "threshold"] = "comparison"
     notes: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...]
     threshold: float

@@ -118,8 +118,12 @@ def comparison_annotations(compared: Sequence[ReportedComparison], exit_code: in
         suite = comparison.new.suite_name
         worse = comparison.worse if comparison.verdict == "REGRESSION" else [c for c in comparison.worse if c.flipped]
         known = places(each.new.run) if each.new and each.new.run and worse else {}
-        message = f"{', '.join(headline(comparison))}\n{say(comparison.why)}"
-        found.append(Annotation("error", f"{suite}: {comparison.verdict}", message))
+        together = f"{', '.join(headline(comparison))}\n{say(comparison.why)}"
+        if comparison.lost:
+            verdict, message = "FAILED", f"{say(comparison.lost)}\nall cases together: {comparison.verdict}, {together}"
+        else:
+            verdict, message = comparison.verdict, together
+        found.append(Annotation("error", f"{suite}: {verdict}", message))
         found += [_of_change(change, suite, known) for change in worse]
     return _first_of_each_level(found)
 
@@ -128,7 +132,7 @@ def regression_annotations(
     found: Regressions, compared: Sequence[ReportedComparison], places: Places
 ) -> list[Annotation]:
     """As for comparisons, unless single scores decide."""
-    if found.rule == "comparison" or not found.exit_code:
+    if found.rule != "threshold" or not found.exit_code:
         annotations = comparison_annotations(compared, found.exit_code, places)
         if annotations or not found.exit_code:
             return annotations

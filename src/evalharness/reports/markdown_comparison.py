@@ -66,7 +66,11 @@ class ComparisonWriter:
 
     def _comparison(self, found: Comparison, most: int) -> Iterator[str]:
         text = self._text
-        yield from (f"## {marked(found.verdict)}: {', '.join(headline(found))}", "")
+        if found.lost:
+            yield from (f"## {marked('FAILED')}: {text.inline(say(found.lost), SENTENCE)}", "")
+            yield from (f"All cases together: {found.verdict}, {', '.join(headline(found))}", "")
+        else:
+            yield from (f"## {marked(found.verdict)}: {', '.join(headline(found))}", "")
         yield from (f"Why: {text.inline(say(found.why), SENTENCE)}", "")
         if found.settle:
             yield from (f"To settle it: {text.inline(say(found.settle), SENTENCE)}", "")
@@ -83,7 +87,8 @@ class ComparisonWriter:
         for what, ids in (*left_out, ("not judged in both", found.unjudged)):
             if ids:
                 yield f"- Not compared, {what}: {text.inline(first_names(ids[:NAMED], len(ids)))} ({len(ids):,})"
-        yield from (f"- Note: {text.inline(say(note), SENTENCE)}" for note in found.notes[:MOST_NOTES])
+        notes = [note for note in found.notes if note != found.lost]
+        yield from (f"- Note: {text.inline(say(note), SENTENCE)}" for note in notes[:MOST_NOTES])
         yield ""
 
 

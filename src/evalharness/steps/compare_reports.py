@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, Literal, TypeAlias
 
@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from evalharness.contracts.store import Store
 from evalharness.domain.comparison import ORDER, CaseChange, Comparison, ComparisonVerdict, asked_at_once
-from evalharness.domain.finding import Finding
 from evalharness.domain.gate import Gate, Quarantine, RegressionRule
 from evalharness.engine.comparing.comparison import compare
 from evalharness.engine.gating.gate_checks import flips_check
@@ -83,37 +82,35 @@ def overridden_rule(gate: Gate, asked: Mapping[str, Any]) -> RegressionRule:
 def with_lost_cases(
     comparison: Comparison, new: FoundReport, gate: Gate, asked: Mapping[str, Any], store: Store
 ) -> Comparison:
-    """Single cases that are lost, as a gate with this rule would judge them."""
+    """Single cases that are lost, as a gate with this rule would judge them, and a note that names them."""
     if new.report.sequential is not None:
         return comparison
     rule = overridden_rule(gate, asked).model_copy(update={"baseline": ""})
-    return with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
-
-
-def lost_case_notes(comparisons: Iterable[Comparison]) -> Iterator[Finding]:
-    """What a gate would say about the cases that are lost."""
-    for each in comparisons:
-        if each.flips is not None and (each.flips.cases or each.flips.excused):
-            yield flips_check(each, each.flips).text
+    judged = with_flips(comparison, gate.model_copy(update={"regression": rule}), store)
+    if judged.flips is None or not (judged.flips.cases or judged.flips.excused):
+        return judged
+    return judged.model_copy(update={"notes": (flips_check(judged, judged.flips).text, *judged.notes)})
 
 
 def judge_comparisons(
     comparisons: Sequence[Comparison], new: Sequence[Gated], inconclusive: Literal["pass", "fail"] | None = None
-) -> tuple[ComparisonVerdict, list[int]]:
+) -> tuple[ComparisonVerdict | Literal["FAILED"], list[int]]:
     """The worst verdict, and the exit code of each; without any, nothing is known.
 
     `inconclusive` is asked for in place of what each gate says.
     """
-    found = [comparison.verdict for comparison in comparisons]
+    found = {comparison.verdict for comparison in comparisons}
     codes = [
         _exit_code(comparison, inconclusive or gate.inconclusive)
         for comparison, (_, gate) in zip(comparisons, new, strict=True)
     ]
+    if "REGRESSION" not in found and any(comparison.lost for comparison in comparisons):
+        return "FAILED", codes
     return next((verdict for verdict in ORDER if verdict in found), "INCONCLUSIVE"), codes
 
 
 def _exit_code(comparison: Comparison, inconclusive: Literal["pass", "fail"]) -> int:
-    if comparison.flips is not None and comparison.flips.cases:
+    if comparison.lost:
         return 1
     return {"REGRESSION": 1, "INCONCLUSIVE": 4 if inconclusive == "fail" else 0}.get(comparison.verdict, 0)
 

@@ -90,14 +90,21 @@ def compare_page(comparison: Comparison) -> ComparePage:
     ends = shown_interval(found)
     is_share = found.unit == "points"
     first, *others = headline(comparison)
+    sentence = f"{first}: {', '.join(others)}." if others else f"{first}."
+    why = [as_sentence(text) for text in _reasons(comparison)]
+    verdict: str = comparison.verdict
+    state = VERDICT_STATES[verdict]
+    if comparison.lost:
+        why = [f"All cases together: {comparison.verdict}, {sentence}", *why]
+        verdict, state, sentence = "FAILED", "failed", as_sentence(say(comparison.lost))
     return ComparePage(
         title=f"{comparison.old.run_name} → {comparison.new.run_name}",
         old=comparison.old.run_id,
         new=comparison.new.run_id,
-        verdict=comparison.verdict,
-        state=VERDICT_STATES[comparison.verdict],
-        sentence=f"{first}: {', '.join(others)}." if others else f"{first}.",
-        reasons=[as_sentence(text) for text in _reasons(comparison)],
+        verdict=verdict,
+        state=state,
+        sentence=sentence,
+        reasons=why,
         plot=difference_plot(figure_label(found.metric), found.value, ends) if is_share and found.n_cases else None,
         plot_rows=[
             FigureRow(figure_label(found.metric), " · ".join(numbers(found, comparison))),
@@ -109,7 +116,7 @@ def compare_page(comparison: Comparison) -> ComparePage:
             FigureRow(figure_label(name), " · ".join(numbers(each, comparison)), method_text(each, comparison))
             for name, each in comparison.differences.items()
         ],
-        notes=[say(note) for note in comparison.notes],
+        notes=[say(note) for note in comparison.notes if note != comparison.lost],
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from evalharness.domain.comparison import CaseChange, ComparedRun, Comparison, Difference
+from evalharness.domain.comparison import LOST, CaseChange, ComparedRun, Comparison, Difference
 from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.reported_run import Verbosity
@@ -28,7 +28,7 @@ from evalharness.reports.words.say import say
 COLOURS = {"REGRESSION": "red", "NO REGRESSION": "green", "IMPROVEMENT": "green", "INCONCLUSIVE": "yellow"}
 SAID_BY_THE_NUMBERS = ("comparison.regression", "comparison.improvement", "comparison.other_figure")
 """Reasons that only repeat what the first line says in numbers, or the line of another figure."""
-OF_CASES_LEFT_OUT = ("comparison.quarantined", "comparison.regraded")
+ALWAYS_SHOWN = ("comparison.quarantined", "comparison.regraded", LOST)
 """Notes that are always shown, though they do not warn."""
 LABEL_WIDTH = 9
 GAP = "   "
@@ -145,7 +145,7 @@ class ComparisonReport:
         notes = [
             note
             for note in comparison.notes
-            if self._is_verbose or note.severity != "info" or note.code in OF_CASES_LEFT_OUT
+            if note != comparison.lost and (self._is_verbose or note.severity != "info" or note.code in ALWAYS_SHOWN)
         ]
         if figures or notes or more or comparison.left_out or self._is_verbose:
             self._screen.say()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evalharness.domain.comparison import Comparison, Regressions, TaskChange
-from evalharness.domain.finding import Finding
 from evalharness.domain.plain_numbers import count
 from evalharness.domain.reported_run import Verbosity
 from evalharness.errors import UsageError
@@ -38,7 +37,7 @@ class RegressionsReport:
         if deciding:
             self._screen.say()
         scores = [("scores", line) for line in _task_lines(found, in_full=self._is_verbose)]
-        notes = [("note", say(note)) for note in found.notes if not _is_lost(note)]
+        notes = [("note", say(note)) for note in found.notes]
         self._comparisons.show_all(found.comparisons, [*scores, *notes])
         if not found.comparisons:
             for label, text in (*scores, *notes):
@@ -47,15 +46,11 @@ class RegressionsReport:
 
 def _deciding(found: Regressions) -> Iterator[tuple[str, str]]:
     """What decides beside the verdict of a single comparison."""
-    for note in found.notes:
-        if _is_lost(note):
-            yield "FAILED", say(note)
+    for comparison in found.comparisons:
+        if comparison.lost:
+            yield "FAILED", say(comparison.lost)
     if found.rule == "threshold" or found.verdict == "INVALID" or len(found.comparisons) > 1:
         yield found.verdict, f"{found.suite_name}: {_why(found)}"
-
-
-def _is_lost(note: Finding) -> bool:
-    return note.code == "gate.flips" and note.severity == "error"
 
 
 def _task_lines(found: Regressions, *, in_full: bool) -> Iterator[str]:
@@ -97,5 +92,6 @@ def _why(found: Regressions) -> str:
         degraded = sum(task.degraded for task in found.tasks)
         tasks = count(degraded, "case") if degraded else "no case"
         return f"{tasks} fell by more than {found.threshold:g} (--threshold decides, not the comparison below)"
-    decisive = [each.new.variant or each.new.run_name for each in found.comparisons if each.verdict == found.verdict]
+    deciding = [each for each in found.comparisons if each.lost or each.verdict == found.verdict]
+    decisive = [each.new.variant or each.new.run_name for each in deciding]
     return f"{', '.join(decisive)} against {_old_runs(found.comparisons[0])}"

@@ -45,7 +45,7 @@ def rate_of(run: TrendRun) -> str:
     """`74 % (62–83)`; of a gap, why it has no figure."""
     if run.is_gap:
         return verdict_of(run)
-    return rate_text(run.pass_rate) if run.pass_rate else "nothing judged"
+    return rate_text(run.pass_rate) if run.pass_rate else "no pass rate"
 
 
 def drawn_rate(run: TrendRun) -> str:
