@@ -29,31 +29,36 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     What cannot be computed is not there: `unmeasurable` says which pass@k and why.
     """
     graded = [(case, measured.tallies[case.id]) for case in suite.cases if measured.tallies[case.id].graded]
-    weighing = [(case, tally) for case, tally in graded if case.weight > 0]
-    found = {}
-    if weighing:
-        found["pass_rate"] = pass_rate_of(weighing)
-    scored = [(case, tally) for case, tally in weighing if tally.scored]
-    if scored:
-        scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
-        lacking = sum(tally.unscored for _, tally in weighing)
-        found["score"] = _with_lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
-    found |= _figures(weighing)
-    first = first_answers(suite, measured)
-    n_trials = sum(n for _, n, _ in first)
-    for name, estimator, k in wanted_k(suite, trials):
-        by_counts = {counts: estimator(*counts, k) for counts in {(n, c) for _, n, c in first}}
-        values = [(case, by_counts[n, c]) for case, n, c in first]
-        estimates = [(case, value) for case, value in values if value is not None]
-        if estimates and len(estimates) == len(values):  # dropping some cases would bias the mean
-            found[name] = measurement_of(estimates, n_trials)
-            if len(first) == 1:
-                found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
+    weighing = [pair for pair in graded if pair[0].weight > 0]
+    found = {"pass_rate": pass_rate_of(weighing)} if weighing else {}
+    found |= _score(weighing) | _figures(weighing) | _of_k_trials(suite, trials, measured)
     times = [(case, tally.duration_sum_s / tally.graded, tally.graded) for case, tally in graded]
     costs = [(case, tally.cost_sum_usd / tally.priced, tally.priced) for case, tally in graded if tally.priced]
     found |= {name: _median(f) for name, f in (("latency_s", times), ("cost_usd", costs)) if f}
     if "cost_usd" in found:
         found["cost_usd"] = _with_lacking(found["cost_usd"], sum(tally.graded - tally.priced for _, tally in graded))
+    return found
+
+
+def _score(weighing: list[tuple[Case, CaseTally]]) -> dict[str, Measurement]:
+    scores = [(case, tally.score_sum / tally.scored) for case, tally in weighing if tally.scored]
+    if not scores:
+        return {}
+    found = measurement_of(scores, sum(tally.scored for _, tally in weighing))
+    return {"score": _with_lacking(found, sum(tally.unscored for _, tally in weighing))}
+
+
+def _of_k_trials(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurement]:
+    found = {}
+    first = first_answers(suite, measured)
+    n_trials = sum(n for _, n, _ in first)
+    for name, estimator, k in wanted_k(suite, trials):
+        by_counts = {counts: estimator(*counts, k) for counts in {(n, c) for _, n, c in first}}
+        estimates = [(case, value) for case, n, c in first if (value := by_counts[n, c]) is not None]
+        if estimates and len(estimates) == len(first):  # dropping some cases would bias the mean
+            found[name] = measurement_of(estimates, n_trials)
+            if len(first) == 1:
+                found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
     return found
 
 
@@ -150,7 +155,7 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
     is_one = len(values) == 1 < len(estimates)
     reported = 1 if is_one else max(n_trials, len(values))
     interval = bootstrap_plus_one_case(values, reported, weights=None if even else weights)
-    mean = weighted_mean(zip(values, weights, strict=True))
+    mean = weighted_mean(observed)
     return Measurement(
         value=min(1.0, max(0.0, mean)),
         low=interval.low if interval else None,

@@ -194,8 +194,9 @@ def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -
 
 def _why_skipped(case: Case, target: TargetSpec | None) -> str:
     """A case that needs an image is skipped only by targets that have no machine of their own."""
-    has_machine = target is not None and registry.load("target", target.kind).has_own_machine
-    return "" if has_machine and image_named_by(case.metadata) else case.skip
+    if target is None or not case.skip or not image_named_by(case.metadata):
+        return case.skip
+    return "" if registry.load("target", target.kind).has_own_machine else case.skip
 
 
 class PlannedCases(Mapping[str, PlannedCase]):
