@@ -18,7 +18,7 @@ from evalharness import registry
 from evalharness.contracts.grader import Grader
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
-from evalharness.documents.session import image_named_by
+from evalharness.documents.session_image import image_named_by
 from evalharness.domain.case import Case, input_content
 from evalharness.domain.case_result import WRITTEN
 from evalharness.domain.example import merge_examples
