@@ -61,7 +61,7 @@ class Record(PlainModel):
         """
         made = _new(type(self))
         for name, value in vars(self).items():
-            _set(made, name, _NOTHING if value == {} and type(value) is dict else value)
+            _set(made, name, _NOTHING if type(value) is dict and not value else value)
         _set_names(made, _shared(frozenset(self.__pydantic_fields_set__)))
         _set_extra(made, None)
         _set_private(made, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import TypeVar
 
@@ -129,8 +129,10 @@ def _plugin(n: int, c: int, k: int) -> float | None:
 
 def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
     """Of each case's (or cluster's) mean; a mean over all of them would be the slowest case's."""
-    clusters = _clusters([case for case, _, _ in figures], [mean for _, mean, _ in figures])
-    found = median([fmean(means) for means in clusters])
+    means = [mean for _, mean, _ in figures]
+    if _has_clusters(figures):
+        means = [fmean(members) for members in _clusters(figures, means)]
+    found = median(means)
     assert found is not None, "there is a figure"
     return Measurement(
         value=found.value,
@@ -148,8 +150,9 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
 
     A single cluster of several cases is a single observation, however many trials it holds.
     """
-    weighing = [(value, case.weight if weighted else 1.0) for case, value in estimates]
-    observed = [_observed(members) for members in _clusters([case for case, _ in estimates], weighing)]
+    observed = [(value, case.weight if weighted else 1.0) for case, value in estimates]
+    if _has_clusters(estimates):
+        observed = [_observed(members) for members in _clusters(estimates, observed)]
     values, weights = [value for value, _ in observed], [weight for _, weight in observed]
     even = len(set(weights)) <= 1
     is_one = len(values) == 1 < len(estimates)
@@ -168,19 +171,21 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
     )
 
 
-def _clusters(cases: Sequence[Case], values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """The values of one observation after the other: most cases have no cluster, and are one each."""
-    if not any(case.cluster for case in cases):
-        yield from ((value,) for value in values)
-        return
+def _has_clusters(figures: Iterable[tuple[Case, *tuple[float, ...]]]) -> bool:
+    """Most cases have no cluster, and are one observation each."""
+    return any(figure[0].cluster for figure in figures)
+
+
+def _clusters(figures: Iterable[tuple[Case, *tuple[float, ...]]], values: Iterable[Value]) -> Collection[list[Value]]:
+    """The values of one observation after the other."""
     found: dict[str, list[Value]] = {}
-    for case, value in zip(cases, values, strict=True):
+    for (case, *_), value in zip(figures, values, strict=True):
         found.setdefault(observation(case.id, case.cluster), []).append(value)
-    yield from found.values()
+    return found.values()
 
 
 def _observed(members: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Mean and weight of a cluster; most consist of one case."""
+    """Mean and weight of a cluster; many consist of one case."""
     if len(members) == 1:
         return members[0]
     return weighted_mean(members), sum(weight for _, weight in members)
