@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -85,9 +85,9 @@ def main() -> None:
         ("Serving", SERVING),
         ("Judging", JUDGING),
     ):
-        rows = [row for name in chosen if name in group for row in _measured(group[name], name, options)]
-        if rows:
-            _show(section, table.as_markdown(rows), options.is_whole(group))
+        names = [name for name in chosen if name in group]
+        if names:
+            _show(section, "\n".join(_tables(group, names, options)), options.is_whole(group))
     tables = [
         f"### {name}\n\n{findings.as_markdown(_measured(STATISTICS[name], name, options))}"
         for name in chosen
@@ -95,6 +95,16 @@ def main() -> None:
     ]
     if tables:
         _show("Statistics", "\n".join(tables), options.is_whole(STATISTICS))
+
+
+def _tables(
+    group: Mapping[str, Callable[[BenchmarkOptions], Iterator[table.Row]]], names: list[str], options: BenchmarkOptions
+) -> Iterator[str]:
+    """One for each repetition."""
+    for number in range(1, options.repetitions + 1):
+        rows = [row for name in names for row in _measured(group[name], name, options)]
+        title = f"### {number} of {options.repetitions}\n\n" if options.repetitions > 1 else ""
+        yield f"{title}{table.as_markdown(rows)}"
 
 
 def _measured(
@@ -122,9 +132,14 @@ def _options() -> BenchmarkOptions:
     parser.add_argument(
         "--peer-python", default=sys.executable, metavar="PATH", help="the Python that has the peers installed"
     )
+    parser.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="measure N times, with a table for each; not the statistics"
+    )
     given = parser.parse_args()
     python = Path(shutil.which(given.peer_python) or given.peer_python).absolute()  # peers run in folders of their own
-    return BenchmarkOptions(quick=given.quick, only=tuple(given.only or ()), peer_python=str(python))
+    return BenchmarkOptions(
+        quick=given.quick, only=tuple(given.only or ()), peer_python=str(python), repetitions=given.repeat
+    )
 
 
 if __name__ == "__main__":

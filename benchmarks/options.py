@@ -11,6 +11,8 @@ class BenchmarkOptions:
     peer_python: str
     quick: bool = False
     only: tuple[str, ...] = ()
+    repetitions: int = 1
+    """How often all of it is measured, with a table for each time."""
 
     def is_whole(self, group: Collection[str]) -> bool:
         """Only a whole run of a group of benchmarks is worth keeping."""

@@ -190,7 +190,7 @@ def _growth(folder: str, options: BenchmarkOptions) -> Iterator[Row]:
         limit = f"≤ {LARGE_RUN_BUDGET[0]:g} s, ≤ {LARGE_RUN_BUDGET[1]} MB; " if cases == LARGE else ""
         grows = per_trial_us and each_us > 1.1 * per_trial_us
         yield Row(
-            what, cost.shown(), f"{each_us:.0f} µs CPU and {each_kb:.2f} kB a trial",
+            what, cost.shown(), f"{_each(each_us, each_kb, 1)} a trial, {_each(each_us, each_kb, trials)} a case",
             f"{limit}a trial costs no more than in the row above" if per_trial_us else "",
             within and not grows if per_trial_us else None,
         )  # fmt: skip
@@ -203,6 +203,10 @@ def _growth(folder: str, options: BenchmarkOptions) -> Iterator[Row]:
                 f"`eval-harness show RUN` of {what}", shown.shown(), "",
                 f"≤ {LARGE_SHOW_BUDGET[0]:g} s, ≤ {LARGE_SHOW_BUDGET[1]} MB", _is_within(shown, LARGE_SHOW_BUDGET),
             )  # fmt: skip
+
+
+def _each(cpu_us: float, kilobytes: float, times: int) -> str:
+    return f"{cpu_us * times:,.0f} µs CPU and {kilobytes * times:.2f} kB"
 
 
 def _is_within(cost: ProcessCost, budget: tuple[float, int]) -> bool:

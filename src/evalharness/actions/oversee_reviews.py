@@ -8,7 +8,7 @@ from evalharness.domain.review import Remark, Stage
 from evalharness.domain.review_queue import ReviewOverview
 from evalharness.domain.run_reviews import RunReviews
 from evalharness.errors import UnknownName, UsageError
-from evalharness.steps.ask_people import run_reviews
+from evalharness.steps.count_reviews import run_reviews
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.settle_reviews import ask_for_killed_runs, settle_reviews
 

@@ -45,7 +45,7 @@ from evalharness.steps.apply_gate import check_gate, with_gate
 from evalharness.steps.choose_targets import without_own_targets
 from evalharness.steps.collect_variables import public_environment, redactor_for, stored_environment
 from evalharness.steps.execute_runs import PreparedRun, check_run_name, drive, keep_spent, opened
-from evalharness.steps.find_runs import find_run
+from evalharness.steps.find_runs import find_overview, find_run
 from evalharness.steps.find_suites import find_suites
 from evalharness.steps.make_report import finish_run, with_items
 from evalharness.steps.match_cases import Matched, locked_as_judged, match_cases, stored_suite
@@ -112,7 +112,10 @@ async def regrade_runs(context: Context, request: RegradeRequest, execution: Exe
 
 async def regraded_environment(context: Context, request: RegradeRequest) -> dict[str, str]:
     """The variables that the runs to regrade were given, without secrets."""
-    return stored_environment(_regraded_runs(context.store, request))
+    store = context.store
+    named = find_overview(request.run, store)
+    ids = [each.id for each in store.ends(named.matrix_id)] if request.matrix else [named.line.id]
+    return stored_environment(map(store.part_of, ids))  # without their cases, which take long to read
 
 
 def _regraded_runs(store: Store, request: RegradeRequest) -> list[Run]:
@@ -223,7 +226,8 @@ def _lock(old: Run, matched: Matched, used: UsedVariables, planned: Iterable[Pla
             content = digest([content, case.reference, case.metadata])
         if case.vars != was.vars:
             content = digest([content, case.own_values])
-        cases[case.id] = CaseLock(case=content, graders=digest_of(plan))
+        lock = CaseLock.unchecked({"case": content, "graders": digest_of(plan), "target": ""})
+        cases[case.id] = lock.compact()
     update = {"harness_version": VERSION, "cases": cases, "variables": {**old.lock.variables, **used.locked}}
     return old.lock.model_copy(update=update)
 

@@ -35,7 +35,7 @@ from evalharness.formats.results.reported_trials import HOW_TO, ReportWithTrials
 from evalharness.formats.results.written_reports import read_json
 from evalharness.stats.thresholds import SAME
 from evalharness.steps.apply_gate import compare_with
-from evalharness.steps.ask_people import run_reviews
+from evalharness.steps.count_reviews import run_reviews
 from evalharness.steps.find_reports import FoundReport, report_of
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import with_report

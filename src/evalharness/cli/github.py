@@ -12,7 +12,6 @@ from typing import Any
 
 from evalharness.cli.stdout import command_name
 from evalharness.domain.comparison import Comparison, Regressions
-from evalharness.domain.phase_result import PhaseResult
 from evalharness.domain.reported_run import Presentation, ReportedComparison, ReportedRun
 from evalharness.harness import Harness
 from evalharness.reports.wording import harmless
@@ -52,8 +51,8 @@ class GithubStep:
         if runs:
             self._summarise(lambda stream: print_report("markdown", runs, stream, self._presentation))
 
-    def show_phase(self, result: PhaseResult, runs: Mapping[str, ReportedRun], report: str) -> None:
-        """`report` is that of the phase, as Markdown."""
+    def show_phase(self, result: Any, runs: Mapping[str, ReportedRun], report: str) -> None:
+        """Of a `PhaseResult`, whose module takes long to load; `report` is that of the phase, as Markdown."""
         from evalharness.reports.github_annotations import phase_annotations
 
         self._annotate(phase_annotations(result, runs, self._places))

@@ -31,7 +31,7 @@ GRACE_S = 10.0
 PROGRAM = "eval-harness"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Each stops runs in the same way."""
-COLLECT_FROM = 20_000
+COLLECT_FROM, COLLECT_FROM_AT_START = 20_000, 200_000
 TURN_S = 0.05
 IDLE_S = 0.2
 """How long nothing has to be printed before an unfinished line is shown, and a line of progress drawn again."""
@@ -277,7 +277,7 @@ def without_collecting() -> Iterator[None]:
 
 def collect_late() -> None:
     """A start makes thousands of modules and classes that live to the end: looking for garbage among them is lost."""
-    gc.set_threshold(COLLECT_FROM)
+    gc.set_threshold(COLLECT_FROM_AT_START)
 
 
 def leave_garbage() -> None:

@@ -242,11 +242,3 @@ def moment_of(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def image_named_by(metadata: Mapping[str, Json]) -> str:
-    """The container image that the session of a case asks for; empty if it asks for none."""
-    session = metadata.get("session")
-    evals = session.get("evals") if isinstance(session, Mapping) else None
-    image = evals.get("image") if isinstance(evals, Mapping) else None
-    return image if isinstance(image, str) else ""

@@ -54,6 +54,8 @@ class Printed:
 
     def finish(self) -> None:
         """The trial has answered: what it did not end is a line all the same."""
+        if not self._length:  # most trials print nothing
+            return
         self.flush("stdout", "\n")
         self.flush("stderr", "\n")
 

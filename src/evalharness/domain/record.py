@@ -41,14 +41,15 @@ class Record(PlainModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, arbitrary_types_allowed=True)
 
     @classmethod
-    def unchecked(cls, values: dict[str, Any]) -> Self:
+    def unchecked(cls, values: dict[str, Any], said: frozenset[str] | None = None) -> Self:
         """From a value for every field, unchecked; far quicker than `model_construct`, and there may be many.
 
-        The mapping itself becomes the record's, so nobody else may keep it.
+        The mapping itself becomes the record's, so nobody else may keep it. `said`: the fields that are not left to
+        their defaults; without it, all of them.
         """
         made = _new(cls)
         _set_values(made, values)
-        _set_names(made, _names(cls))
+        _set_names(made, _names(cls) if said is None else _shared(said))
         _set_extra(made, None)
         _set_private(made, None)
         return made
@@ -60,7 +61,7 @@ class Record(PlainModel):
         """
         made = _new(type(self))
         for name, value in vars(self).items():
-            _set(made, name, _NOTHING if value == {} and type(value) is dict else value)
+            _set(made, name, _NOTHING if type(value) is dict and not value else value)
         _set_names(made, _shared(frozenset(self.__pydantic_fields_set__)))
         _set_extra(made, None)
         _set_private(made, None)

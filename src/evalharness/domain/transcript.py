@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -79,10 +80,24 @@ class Transcript(Answer):
     lost_bytes: int = 0
     """How much of the texts was not kept, where they were cut."""
 
+    @classmethod
+    def of_text(cls, output: str) -> Transcript:
+        """A text and nothing else, which most answers are: there is nothing in it to check."""
+        return Transcript.unchecked({**_unsaid(), "output": output, "files": {}}, _ONLY_OUTPUT)
+
     @property
     def text(self) -> str:
         """The output as text: what the text graders look at."""
         return "" if self.output is None else as_text(self.output)
+
+
+_ONLY_OUTPUT = frozenset(("output",))
+
+
+@cache
+def _unsaid() -> dict[str, Any]:
+    """The defaults of a transcript; of those that can be changed each transcript gets its own."""
+    return dict(vars(Transcript()))
 
 
 FIGURES = frozenset(("cost_usd", "usage", "duration_s"))

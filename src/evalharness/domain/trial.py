@@ -137,27 +137,32 @@ class Trial(Record):
         return self.last.measured_s
 
     @property
+    def spent(self) -> tuple[float | None, int | None, int | None]:
+        """Cost in USD, tokens in and tokens out."""
+        transcripts = [attempt.transcript for attempt in self.attempts if attempt.transcript is not None]
+        costs = [each.cost_usd for each in transcripts if each.cost_usd is not None]
+        usages = [each.usage for each in transcripts if each.usage is not None]
+        cost_usd = sum(costs) if costs else None
+        if not usages:
+            return cost_usd, None, None
+        return cost_usd, sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages)
+
+    @property
     def cost_usd(self) -> float | None:
-        known = [t.cost_usd for t in self._transcripts() if t.cost_usd is not None]
-        return sum(known) if known else None
+        return self.spent[0]
 
     @property
     def input_tokens(self) -> int | None:
-        known = [t.usage.input_tokens for t in self._transcripts() if t.usage is not None]
-        return sum(known) if known else None
+        return self.spent[1]
 
     @property
     def output_tokens(self) -> int | None:
-        known = [t.usage.output_tokens for t in self._transcripts() if t.usage is not None]
-        return sum(known) if known else None
+        return self.spent[2]
 
     @property
     def judgings(self) -> tuple[Judging, ...]:
         """What judges took, one entry per model."""
         return added_up(each for attempt in self.attempts for grade in attempt.grades for each in grade.judging)
-
-    def _transcripts(self) -> list[Transcript]:
-        return [attempt.transcript for attempt in self.attempts if attempt.transcript is not None]
 
 
 def cause_in_words(state: str, reason: str) -> Cause:

@@ -167,9 +167,10 @@ class SessionAssertions(Grader):
 def _compiled(pattern: str) -> regex.Pattern[str] | str:
     """The pattern, or why it is none."""
     try:
-        return compile_pattern(pattern, regex.ASCII)  # as the expressions of Go: \w and \d are ASCII
+        compiled: regex.Pattern[str] = compile_pattern(pattern, regex.ASCII)  # as in Go: \w and \d are ASCII
     except ValueError as error:
         return f"invalid regular expression /{head(pattern, LONGEST_VALUE)}/: {error}"
+    return compiled
 
 
 def _why_too_dear(threshold: float, cost_usd: float | None) -> str:

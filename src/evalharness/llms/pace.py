@@ -1,6 +1,6 @@
 """Limits the number of concurrent requests to one server with one key to what the server can handle.
 
-The limit starts at 250, or at what is asked for, and grows with every reply, as in TCP, so that it doubles in each
+The limit starts at 1,000, or at what is asked for, and grows with every reply, as in TCP, so that it doubles in each
 round. It halves when the server reports an overload. While the server asks clients to wait, nothing is sent, and calls
 that cannot wait that long fail at once. This module sends nothing itself.
 """
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from evalharness.llms.faults import ProviderFault
 
-FIRST_LIMIT = 250
+FIRST_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True)

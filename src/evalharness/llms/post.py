@@ -237,23 +237,30 @@ class Posting:
         def in_line_s() -> float:
             return max(0.0, pace.line.silent_since(call, pace.succeeded_at) - call.sent_at)
 
-        sending = asyncio.create_task(
-            self._sender.send(
-                endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S), call.heard
-            )
-        )
+        loop, limit = asyncio.get_running_loop(), asyncio.timeout(None)
+        timer: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            """The limit moves while the request waits in line, so the timer is set again as long as some is left."""
+            nonlocal timer
+            left_s = call.sent_at + in_line_s() + limit_s - self._clock.now()
+            if left_s > 0:
+                timer = loop.call_later(left_s, look)
+            else:
+                limit.reschedule(loop.time())
+
         try:
-            while not sending.done():
-                left_s = call.sent_at + in_line_s() + limit_s - self._clock.now()
-                if left_s <= 0:
-                    return ProviderFault(f"no answer within {round(in_line_s() + limit_s, 1):g} s", is_lost=True)
-                await asyncio.wait((sending,), timeout=left_s)
-            return sending.result()
+            async with limit:
+                look()
+                return await self._sender.send(
+                    endpoint.url(call.path), endpoint.headers, call.body, min(limit_s, CONNECT_TIMEOUT_S), call.heard
+                )
+        except TimeoutError:
+            return ProviderFault(f"no answer within {round(in_line_s() + limit_s, 1):g} s", is_lost=True)
         finally:
             call.gives_up_at += in_line_s()
-            if not sending.done():
-                sending.cancel()
-                await asyncio.wait((sending,))
+            if timer is not None:
+                timer.cancel()
 
     def _backoff_s(self, fault: ProviderFault, call: _Call, pace: Pace) -> float:
         """A random wait (full jitter), so that requests that failed together are not retried together."""
@@ -363,6 +370,8 @@ class Sender:
             self._session = None
 
     def _proxy_for(self, url: str) -> str | None:
+        if not self._proxies:
+            return None
         parts = urlsplit(url)
         proxy = self._proxies.get(parts.scheme) or self._proxies.get("all")
         if proxy is None or is_loopback(url) or _is_among(parts.hostname or "", self._proxies.get("no", "")):

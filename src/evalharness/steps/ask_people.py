@@ -15,9 +15,8 @@ from evalharness.contracts.context import Context
 from evalharness.contracts.store import Store
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.grade import Grade
-from evalharness.domain.review import Review, ReviewedItem, ReviewItem, ReviewLink, ReviewTask, ShownAnswer
+from evalharness.domain.review import Review, ReviewItem, ReviewLink, ReviewTask, ShownAnswer
 from evalharness.domain.run import Run
-from evalharness.domain.run_reviews import RunReviews
 from evalharness.domain.trial import Trial
 from evalharness.engine.reviewing.review_decision import decision, reviewed_grade
 from evalharness.engine.reviewing.review_items import (
@@ -30,9 +29,10 @@ from evalharness.engine.reviewing.review_items import (
     shown_answer,
 )
 from evalharness.engine.reviewing.reviewed_trial import Place, reviewed_trial
-from evalharness.errors import UnknownName, UsageError
+from evalharness.errors import UsageError
 from evalharness.graders.gold_answers import read_gold
 from evalharness.graders.human import filled_by_case
+from evalharness.steps.count_reviews import root_of
 
 ITEM_ID_BYTES = 8
 NEWEST_RUNS = 20
@@ -83,17 +83,6 @@ def queue_reviews(context: Context, run: Run) -> list[Finding]:
             notes[grader] = finding("reviews.no_gold", "warning", grader=grader, why=error.message)
     _add(store, batch)
     return list(notes.values())
-
-
-def root_of(run: Run, store: Store) -> str:
-    """The id of the run whose answers these are."""
-    root = run
-    while root.regrade_of:
-        try:
-            root = store.find_run(root.regrade_of)
-        except UnknownName:  # it was removed
-            return root.regrade_of
-    return root.id
 
 
 def _add(store: Store, batch: list[tuple[ReviewItem, list[ReviewLink]]]) -> None:
@@ -239,31 +228,3 @@ def _close_or_reopen(store: Store, run: Run, needed: Mapping[tuple[str, int], bo
             if item.stage == "closed" and any(wanted):
                 found = decision(item.task, book.reviews(item.id))
                 book.set_stage(item.id, found.stage, found.wanted)
-
-
-# Figures
-
-
-def run_reviews(store: Store, run: Run) -> RunReviews | None:
-    """What people were asked about a run, and what they said; None where nobody was asked."""
-    reviewed = store.reviews.items(run.id)
-    if not reviewed:
-        return None
-    from evalharness.engine.reviewing.review_figures import review_figures  # slow to load: few runs ask people
-
-    return review_figures(reviewed, _stale(store, run, reviewed))
-
-
-def _stale(store: Store, run: Run, reviewed: Iterable[ReviewedItem]) -> int:
-    """Reviews of the run that this one grades again, of answers that this one asks about in another way."""
-    if not run.regrade_of:
-        return 0
-    carried = {each.item.id for each in reviewed}
-    asked = {(link.case_id, link.trial_index) for each in reviewed for link in each.links if not each.item.is_gold}
-    return sum(
-        sum(review.kind == "rated" for review in each.reviews)
-        for each in store.reviews.items(root_of(run, store))
-        if each.item.id not in carried
-        and any((link.case_id, link.trial_index) in asked for link in each.links)
-        and not each.item.is_gold
-    )

@@ -42,7 +42,7 @@ from evalharness.engine.measuring.trial_counts import Measured, count_trials
 from evalharness.engine.planning.planned_cases import lacks_grader
 from evalharness.stats.items import FEWEST_TARGETS, Item, item_analysis
 from evalharness.steps.apply_gate import apply_gate, decided
-from evalharness.steps.ask_people import apply_reviews, mark_applied, queue_reviews, run_reviews
+from evalharness.steps.count_reviews import run_reviews
 from evalharness.steps.find_comparable_runs import comparable_runs
 
 SHOWN_CASES = 5
@@ -60,13 +60,15 @@ def finish_run(
     store, day = context.store, context.today
     measured = measured_trials(store, run)
     if measured.asks_people:
+        from evalharness.steps.ask_people import apply_reviews, mark_applied, queue_reviews  # slow to load, seldom used
+
         notes = (*notes, *queue_reviews(context, run))
         mark_applied(store, apply_reviews(store, run.id))
         measured = measured_trials(store, run)
     report = make_report(run, measured, stopped=stopped, elapsed_s=before_s + took_s, notes=notes)
     report = report.model_copy(update={"reviews": run_reviews(store, run)})
     report = apply_gate(run, _as_stopped(run, report, store), measured, store, day)
-    judged = _judged(run, measured) if run.has_fresh_trials else []
+    judged = _judged(run, measured)
     finished_at = store.finish(run.id, _storable(report), stopped=stopped, elapsed_s=took_s, judged=judged)
     shown = _with_past(store, run, report, measured, stopped, day)
     return run.model_copy(update={"finished_at": finished_at, "report": shown})
@@ -160,11 +162,12 @@ def _with_histories(store: Store, run: Run, report: Report) -> Report:
     return report.model_copy(update={"failures": failures})
 
 
-def _judged(run: Run, measured: Measured) -> list[tuple[Case, bool]]:
+def _judged(run: Run, measured: Measured) -> Iterator[tuple[Case, bool]]:
     """Errors, skipped and awaiting cases say nothing about a case, and neither do built-in targets."""
-    cases = [case for case in run.suite.cases if not run.target_of(case).is_built_in]
-    states = ((case, measured.tallies[case.id].state(run.suite.case_threshold)) for case in cases)
-    return [(case, state == "passed") for case, state in states if state in GRADED]
+    for case in run.suite.cases if run.has_fresh_trials else ():
+        state = measured.tallies[case.id].state(run.suite.case_threshold)
+        if state in GRADED and not run.target_of(case).is_built_in:
+            yield case, state == "passed"
 
 
 def measured_trials(store: Store, run: Run) -> Measured:
@@ -207,7 +210,7 @@ def make_report(
         unjudged=tuple(unjudged(run.suite, measured)),
         not_graded=_not_graded(run, measured),
         cases=tuple(case_results(run.suite, run.lock.keys, measured)),
-        recommendations=recommend(run.suite, measured),
+        recommendations=recommend(measured),
         slowest=slowest_trials(measured),
         awaited=tuple(sorted(measured.awaited)),
         cost_usd=measured.cost_usd,

@@ -45,7 +45,9 @@ class _Column(NamedTuple):
     def wrong(self, values: Sequence[Any]) -> int | None:
         """The place of the first wrong value; a page of rows has few different ones in most columns."""
         wrong = {(type(value), value) for value in set(values) if not self._is_fine(value)}
-        return next((place for place, value in enumerate(values) if (type(value), value) in wrong), None)
+        if not wrong:
+            return None
+        return next((place for place, value in enumerate(values) if (type(value), value) in wrong))
 
     def _is_fine(self, value: Any) -> bool:
         return type(value) in self.kinds and (value is None or self.is_right is None or self.is_right(value))

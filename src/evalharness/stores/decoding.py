@@ -203,15 +203,20 @@ class Decoder:
             return tuple(map(CaseResult, *columns))
 
     def _read(self, adapter: TypeAdapter[Stored], blob: bytes, what: str) -> Stored:
-        with self._readable(what):
+        try:
             return adapter.validate_json(unpack(blob))
+        except _UNREADABLE as error:
+            raise self._unreadable(what) from error
 
     @contextmanager
     def _readable(self, what: str) -> Iterator[None]:
         try:
             yield
         except _UNREADABLE as error:
-            raise self.damaged(f"{what} cannot be read; perhaps another version of evalharness wrote it") from error
+            raise self._unreadable(what) from error
+
+    def _unreadable(self, what: str) -> StoreError:
+        return self.damaged(f"{what} cannot be read; perhaps another version of evalharness wrote it")
 
     def damaged(self, what: str) -> StoreError:
         return damaged(self._place, what)

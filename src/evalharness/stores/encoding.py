@@ -89,6 +89,7 @@ def _without_result(trial: Trial, why: BaseException) -> Trial:
 def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...]:
     attempts, body = fit(ATTEMPTS, trial.attempts, Cleaner(redactor, KEPT_TEXT))
     last = attempts[-1]
+    cost_usd, input_tokens, output_tokens = trial.spent
     return (
         run_seq,
         trial.case_id,
@@ -99,9 +100,9 @@ def _trial_row(run_seq: int, trial: Trial, redactor: Redactor) -> tuple[Any, ...
         last.score,
         last.reason,
         last.duration_s,
-        trial.cost_usd,
-        _storable(trial.input_tokens),
-        _storable(trial.output_tokens),
+        cost_usd,
+        _storable(input_tokens),
+        _storable(output_tokens),
         len(attempts),
         _tool_calls(attempts),
         written(_JUDGINGS, judgings).decode() if (judgings := trial.judgings) else None,

@@ -39,7 +39,7 @@ def transcript_of(returned: Any) -> Transcript:
     What cannot be an answer fails the trial and says why.
     """
     if isinstance(returned, str):
-        return Transcript(output=as_text(returned))
+        return Transcript.of_text(as_text(returned))
     if returned is None:
         raise TargetFailed(f"the target returned None; {WHAT_TO_RETURN}")
     if isinstance(returned, EvalArtifact):

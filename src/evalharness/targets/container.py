@@ -18,7 +18,7 @@ from evalharness.contracts.containers import AGENT_LIMITS, BindMount, ContainerR
 from evalharness.contracts.sandbox import Limits, ProcessResult
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
-from evalharness.documents.session import image_named_by
+from evalharness.documents.session_image import image_named_by
 from evalharness.domain.case import Case
 from evalharness.domain.finding import finding
 from evalharness.domain.options import Options, Whole

@@ -5,14 +5,15 @@ Searches must set a time limit, because the cost of a pattern cannot be seen in 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-import regex
 from pydantic import AfterValidator
 
 
-def compile_pattern(pattern: str, flags: int = 0) -> regex.Pattern[str]:
-    """Compile the pattern; raises ValueError with the problem."""
+def compile_pattern(pattern: str, flags: int = 0) -> Any:
+    """The pattern compiled by `regex`; raises ValueError with the problem."""
+    import regex  # here: slow to load, and most runs have no patterns
+
     try:
         return regex.compile(pattern, flags)
     except (regex.error, RecursionError, OverflowError) as error:

@@ -27,7 +27,7 @@ from evalharness.reports.words.say import say
 
 def advised(*outcomes: Outcome, trials: int = 1) -> list[tuple[str, tuple[str, ...]]]:
     suite = suite_of(outcomes)
-    return [(say(found.finding), found.cases) for found in recommend(suite, count_trials(suite, trials, outcomes))]
+    return [(say(found.finding), found.cases) for found in recommend(count_trials(suite, trials, outcomes))]
 
 
 def suite_of(outcomes: Sequence[Outcome]) -> Suite:
@@ -41,7 +41,7 @@ def tallied(*outcomes: Outcome) -> dict[str, CaseTally]:
 
 @pytest.mark.parametrize("states", [{"a": [P, P], "b": [P, P]}, {"a": [S], "b": [A]}, {"a": [P, S]}], ids=str)
 def test_nothing_is_said_where_nothing_is_wrong(states: Any) -> None:
-    assert recommend(*counted(states)) == ()
+    assert recommend(counted(states)[1]) == ()
 
 
 def test_errors_of_one_kind_are_fixed_together() -> None:
@@ -169,7 +169,7 @@ def test_a_case_that_never_passes_is_distinguished_from_one_that_sometimes_does(
 
 
 def test_what_passed_in_an_earlier_run_is_nothing_that_the_target_cannot_do() -> None:
-    advice = recommend(*counted({"was fine": [F, F], "never": [F, F]}))
+    advice = recommend(counted({"was fine": [F, F], "never": [F, F]})[1])
     earlier = [{"never": (2, 0)}, {"was fine": (2, 1), "never": (2, 0)}]
     never, no_more = recall_passes([found for found in advice if found.kind == "never"], earlier)
     assert (say(never.finding).startswith("1 case fails in every trial: look at it"), never.cases) == (True, ("never",))

@@ -34,7 +34,7 @@ def test_it_starts_low_and_doubles_in_every_round_up_to_the_ceiling() -> None:
     for _ in range(FIRST_LIMIT):
         pace.succeeded()
     assert pace.limit == 2 * FIRST_LIMIT
-    for _ in range(500):
+    for _ in range(2 * FIRST_LIMIT):
         pace.succeeded()
     assert pace.limit == 4 * FIRST_LIMIT
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import TypeVar
 
@@ -29,31 +29,36 @@ def measure(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurem
     What cannot be computed is not there: `unmeasurable` says which pass@k and why.
     """
     graded = [(case, measured.tallies[case.id]) for case in suite.cases if measured.tallies[case.id].graded]
-    weighing = [(case, tally) for case, tally in graded if case.weight > 0]
-    found = {}
-    if weighing:
-        found["pass_rate"] = pass_rate_of(weighing)
-    scored = [(case, tally) for case, tally in weighing if tally.scored]
-    if scored:
-        scores = [(case, tally.score_sum / tally.scored) for case, tally in scored]
-        lacking = sum(tally.unscored for _, tally in weighing)
-        found["score"] = _with_lacking(measurement_of(scores, sum(tally.scored for _, tally in scored)), lacking)
-    found |= _figures(weighing)
-    first = first_answers(suite, measured)
-    n_trials = sum(n for _, n, _ in first)
-    for name, estimator, k in wanted_k(suite, trials):
-        by_counts = {counts: estimator(*counts, k) for counts in {(n, c) for _, n, c in first}}
-        values = [(case, by_counts[n, c]) for case, n, c in first]
-        estimates = [(case, value) for case, value in values if value is not None]
-        if estimates and len(estimates) == len(values):  # dropping some cases would bias the mean
-            found[name] = measurement_of(estimates, n_trials)
-            if len(first) == 1:
-                found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
+    weighing = [pair for pair in graded if pair[0].weight > 0]
+    found = {"pass_rate": pass_rate_of(weighing)} if weighing else {}
+    found |= _score(weighing) | _figures(weighing) | _of_k_trials(suite, trials, measured)
     times = [(case, tally.duration_sum_s / tally.graded, tally.graded) for case, tally in graded]
     costs = [(case, tally.cost_sum_usd / tally.priced, tally.priced) for case, tally in graded if tally.priced]
     found |= {name: _median(f) for name, f in (("latency_s", times), ("cost_usd", costs)) if f}
     if "cost_usd" in found:
         found["cost_usd"] = _with_lacking(found["cost_usd"], sum(tally.graded - tally.priced for _, tally in graded))
+    return found
+
+
+def _score(weighing: list[tuple[Case, CaseTally]]) -> dict[str, Measurement]:
+    scores = [(case, tally.score_sum / tally.scored) for case, tally in weighing if tally.scored]
+    if not scores:
+        return {}
+    found = measurement_of(scores, sum(tally.scored for _, tally in weighing))
+    return {"score": _with_lacking(found, sum(tally.unscored for _, tally in weighing))}
+
+
+def _of_k_trials(suite: Suite, trials: int, measured: Measured) -> dict[str, Measurement]:
+    found = {}
+    first = first_answers(suite, measured)
+    n_trials = sum(n for _, n, _ in first)
+    for name, estimator, k in wanted_k(suite, trials):
+        by_counts = {counts: estimator(*counts, k) for counts in {(n, c) for _, n, c in first}}
+        estimates = [(case, value) for case, n, c in first if (value := by_counts[n, c]) is not None]
+        if estimates and len(estimates) == len(first):  # dropping some cases would bias the mean
+            found[name] = measurement_of(estimates, n_trials)
+            if len(first) == 1:
+                found[name] = _of_one_case(found[name], first[0][1:], k, at_least_one=name.startswith("pass_at"))
     return found
 
 
@@ -124,8 +129,10 @@ def _plugin(n: int, c: int, k: int) -> float | None:
 
 def _median(figures: list[tuple[Case, float, int]]) -> Measurement:
     """Of each case's (or cluster's) mean; a mean over all of them would be the slowest case's."""
-    clusters = _clusters([case for case, _, _ in figures], [mean for _, mean, _ in figures])
-    found = median([fmean(means) for means in clusters])
+    means = [mean for _, mean, _ in figures]
+    if _has_clusters(figures):
+        means = [fmean(members) for members in _clusters(figures, means)]
+    found = median(means)
     assert found is not None, "there is a figure"
     return Measurement(
         value=found.value,
@@ -143,14 +150,15 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
 
     A single cluster of several cases is a single observation, however many trials it holds.
     """
-    weighing = [(value, case.weight if weighted else 1.0) for case, value in estimates]
-    observed = [_observed(members) for members in _clusters([case for case, _ in estimates], weighing)]
+    observed = [(value, case.weight if weighted else 1.0) for case, value in estimates]
+    if _has_clusters(estimates):
+        observed = [_observed(members) for members in _clusters(estimates, observed)]
     values, weights = [value for value, _ in observed], [weight for _, weight in observed]
     even = len(set(weights)) <= 1
     is_one = len(values) == 1 < len(estimates)
     reported = 1 if is_one else max(n_trials, len(values))
     interval = bootstrap_plus_one_case(values, reported, weights=None if even else weights)
-    mean = weighted_mean(zip(values, weights, strict=True))
+    mean = weighted_mean(observed)
     return Measurement(
         value=min(1.0, max(0.0, mean)),
         low=interval.low if interval else None,
@@ -163,19 +171,21 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
     )
 
 
-def _clusters(cases: Sequence[Case], values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """The values of one observation after the other: most cases have no cluster, and are one each."""
-    if not any(case.cluster for case in cases):
-        yield from ((value,) for value in values)
-        return
+def _has_clusters(figures: Iterable[tuple[Case, *tuple[float, ...]]]) -> bool:
+    """Most cases have no cluster, and are one observation each."""
+    return any(figure[0].cluster for figure in figures)
+
+
+def _clusters(figures: Iterable[tuple[Case, *tuple[float, ...]]], values: Iterable[Value]) -> Collection[list[Value]]:
+    """The values of one observation after the other."""
     found: dict[str, list[Value]] = {}
-    for case, value in zip(cases, values, strict=True):
+    for (case, *_), value in zip(figures, values, strict=True):
         found.setdefault(observation(case.id, case.cluster), []).append(value)
-    yield from found.values()
+    return found.values()
 
 
 def _observed(members: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Mean and weight of a cluster; most consist of one case."""
+    """Mean and weight of a cluster; many consist of one case."""
     if len(members) == 1:
         return members[0]
     return weighted_mean(members), sum(weight for _, weight in members)

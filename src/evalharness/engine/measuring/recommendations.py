@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from typing import TypeAlias
@@ -16,7 +16,6 @@ from evalharness.domain.case_result import CaseResult
 from evalharness.domain.finding import finding
 from evalharness.domain.gate import Gate
 from evalharness.domain.report import FLAKY_FROM, FlakyCase, Recommendation, Report
-from evalharness.domain.suite import Suite
 from evalharness.domain.trial import TIME_LIMIT
 from evalharness.engine.measuring.trial_counts import CaseTally, Measured
 from evalharness.stats.flip_rate import flip_rate
@@ -29,15 +28,15 @@ LONGEST_REASON = 100
 _PARTICULARS = re.compile(r"('[^']*'|\"[^\"]*\")|\b0x[0-9a-fA-F]+\b|\d+(?:\.\d+)?")
 """Numbers of lines, seconds, addresses; a quoted text is what somebody asked for or answered, and says something."""
 
-Tallied = list[tuple[str, CaseTally]]
+Tallied = ItemsView[str, CaseTally]
 
 
-def recommend(suite: Suite, measured: Measured) -> tuple[Recommendation, ...]:
+def recommend(measured: Measured) -> tuple[Recommendation, ...]:
     """The most urgent first: errors, limits, failures that look alike, what never passes, what passes sometimes.
 
     A run that may have been decided already is perhaps not continued.
     """
-    tallied = [(case.id, measured.tallies[case.id]) for case in suite.cases]
+    tallied = measured.tallies.items()
     errors = _errors(tallied)
     return (*errors, *_budgets(tallied), *_alike(tallied), *_never(_failing(tallied)), *_flaky(tallied))
 
@@ -119,7 +118,7 @@ def _no_more(cases: Sequence[str]) -> Iterator[Recommendation]:
 
 
 def _flaky(tallied: Tallied) -> Iterator[Recommendation]:
-    rates = [(flip_rate(tally.first_graded, tally.first_passed), case_id, tally) for case_id, tally in tallied]
+    rates = ((flip_rate(tally.first_graded, tally.first_passed), case_id, tally) for case_id, tally in tallied)
     flaky = sorted((-rate, case_id, tally) for rate, case_id, tally in rates if rate)
     if flaky:
         _, worst, tally = flaky[0]

@@ -221,7 +221,7 @@ def _count(measured: Measured, outcome: Outcome) -> None:
         tally.first_graded += 1
         tally.first_passed += first_state == "passed"
     if state in GRADED:
-        tally.duration_sum_s += duration_s
+        tally.duration_sum_s = _sum(tally.duration_sum_s, duration_s)
         tally.longest_s = max(tally.longest_s, duration_s)
         if cost is not None:
             tally.priced += 1
@@ -233,8 +233,8 @@ def _count(measured: Measured, outcome: Outcome) -> None:
         score = 0.0  # no answer is worth nothing: leaving it out would reward a target for crashing
     missing = _count_grades(measured, case_id, state, grades)
     if score is not None:
-        tally.score_sum += score
-        tally.sure_sum += score * (1 - missing)
+        tally.score_sum = _sum(tally.score_sum, score)
+        tally.sure_sum = _sum(tally.sure_sum, score * (1 - missing) if missing else score)
         tally.scored += 1
     tally.unscored += state in GRADED and (score is None or missing > 0)
     if state != "passed":
@@ -345,6 +345,11 @@ def _has_no_score(grade: Mapping[str, Any]) -> bool:
     evidence = grade.get("evidence")
     metadata = evidence.get("metadata") if isinstance(evidence, dict) else None
     return not grade.get("score") and isinstance(metadata, dict) and isinstance(metadata.get("error"), str)
+
+
+def _sum(total: float, value: float) -> float:
+    """The first value itself, which takes no memory of its own: most cases of a large run have one trial."""
+    return total + value if total else value
 
 
 def _plus(total: Number | None, value: Number | None) -> Number | None:

@@ -18,7 +18,7 @@ from evalharness import registry
 from evalharness.contracts.grader import Grader
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target
-from evalharness.documents.session import image_named_by
+from evalharness.documents.session_image import image_named_by
 from evalharness.domain.case import Case, input_content
 from evalharness.domain.case_result import WRITTEN
 from evalharness.domain.example import merge_examples
@@ -194,8 +194,9 @@ def filled_target(target: TargetSpec, suite: Suite, values: Mapping[str, str]) -
 
 def _why_skipped(case: Case, target: TargetSpec | None) -> str:
     """A case that needs an image is skipped only by targets that have no machine of their own."""
-    has_machine = target is not None and registry.load("target", target.kind).has_own_machine
-    return "" if has_machine and image_named_by(case.metadata) else case.skip
+    if target is None or not case.skip or not image_named_by(case.metadata):
+        return case.skip
+    return "" if registry.load("target", target.kind).has_own_machine else case.skip
 
 
 class PlannedCases(Mapping[str, PlannedCase]):

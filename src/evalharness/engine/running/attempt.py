@@ -127,7 +127,7 @@ async def guarded(function: Callable[..., Awaitable[Any]], *arguments: Any) -> A
     except SpendCapReached:
         raise
     except asyncio.CancelledError as error:
-        if is_being_cancelled():
+        if is_being_cancelled(asyncio.current_task()):
             raise
         result = Fault(error)
     except (Exception, SystemExit) as error:  # noqa: BLE001
@@ -144,7 +144,7 @@ async def _despite_strays(task: TrialsTask, result: Any) -> Any:
     try:
         await task.drop_strays()
     except asyncio.CancelledError:
-        if is_being_cancelled():
+        if is_being_cancelled(task):
             raise
         is_cancelled = True
     return Fault(asyncio.CancelledError(STRAY)) if is_cancelled else result

@@ -113,7 +113,10 @@ class RunBudget:
         self.checks.append(check)
 
     async def _begin(self, lane: _Lane) -> None:
-        """First come, first served."""
+        """First come, first served. Nobody waits where nothing is capped."""
+        if not self.is_capped:
+            lane.under_way += 1
+            return
         ticket = asyncio.get_running_loop().create_future()
         lane.waiting.append(ticket)
         self._admit()
@@ -128,6 +131,8 @@ class RunBudget:
 
     def _admit(self) -> None:
         """Only who may begin is woken: all others would but look, and wait again."""
+        if not self.is_capped:
+            return
         calls = tuple(self._calls.values())
         for lane in (*calls, self._trials, self._metered_trials):
             # What metered trials cost is what their calls cost.
@@ -139,7 +144,7 @@ class RunBudget:
                     ticket.set_result(None)
 
     def _may_begin(self, lane: _Lane, beside: Iterable[_Lane]) -> bool:
-        if not self.is_capped or self.is_used_up:  # then only to be reported so
+        if self.is_used_up:  # then only to be reported so
             return True
         if not any(other.under_way for other in beside):
             return True

@@ -99,9 +99,10 @@ class LocalSession:
         self._wake.set()
 
     async def _work(self, worker: TrialWorker, units: AsyncIterator[WorkUnit]) -> None:
-        limit = worker.time_limit()
+        limit, task = worker.time_limit(), asyncio.current_task()
+        assert isinstance(task, TrialsTask)
         try:
-            while (unit := await self._next(units)) is not None:
+            while (unit := await self._next(units, task)) is not None:
                 self._done.append(await worker.trial(unit, limit))
                 self._wake.set()
                 # A target that never waits would keep the loop to itself: the driver and signals need a turn, too.
@@ -116,9 +117,7 @@ class LocalSession:
         finally:
             limit.close()
 
-    async def _next(self, units: AsyncIterator[WorkUnit]) -> WorkUnit | None:
-        task = asyncio.current_task()
-        assert isinstance(task, TrialsTask)
+    async def _next(self, units: AsyncIterator[WorkUnit], task: TrialsTask) -> WorkUnit | None:
         self._idle.add(task)
         try:
             return None if self._is_over else await anext(units, None)

@@ -137,7 +137,7 @@ class TimeLimit:
                 self._task.take_back()
             else:
                 self._task.uncancel()
-        others_cancel = is_being_cancelled()
+        others_cancel = is_being_cancelled(self._task)
         if kind is None and others_cancel:
             raise asyncio.CancelledError  # what ran inside swallowed a cancellation that was not ours
         return self._cancels > 0 and kind is asyncio.CancelledError and not others_cancel
@@ -168,9 +168,8 @@ class TimeLimit:
         self._set_timer(self._loop.time() + RENEWAL_S)
 
 
-def is_being_cancelled() -> bool:
-    """Whether the current task has been asked to end: otherwise a CancelledError is just another exception."""
-    task = asyncio.current_task()
+def is_being_cancelled(task: asyncio.Task[Any] | None) -> bool:
+    """Whether a task has been asked to end: otherwise a CancelledError in it is just another exception."""
     if isinstance(task, TrialsTask):
         return task.asked > 0
     return task is not None and task.cancelling() > 0

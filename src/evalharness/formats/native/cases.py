@@ -244,9 +244,11 @@ def _check_secrets(written: WrittenEval, defaults: Defaults) -> None:
 def _check_labels(written: WrittenEval, fields: Mapping[str, Any], moved: Mapping[str, FieldPath]) -> None:
     """They group the report and select cases. Tables have difficulties of their own, so these are only a warning."""
     findings = written.findings
-    findings.unknown_label(written.at("eval_type"), written.fields.get("eval_type"), EVAL_TYPES, written.severity)
-    place = moved.get("difficulty", written.at("difficulty"))
-    findings.unknown_label(place, fields.get("difficulty"), DIFFICULTIES)
+    if eval_type := written.fields.get("eval_type"):
+        findings.unknown_label(written.at("eval_type"), eval_type, EVAL_TYPES, written.severity)
+    if difficulty := fields.get("difficulty"):
+        place = moved.get("difficulty", written.at("difficulty"))
+        findings.unknown_label(place, difficulty, DIFFICULTIES)
 
 
 class _History(Record):

@@ -43,6 +43,8 @@ class WrittenEval:
     moved: Mapping[str, FieldPath] = field(default_factory=dict)
 
     def at(self, *path: str | int) -> FieldPath:
+        if not self.moved:
+            return (*self.place, *path)
         first, *rest = path
         start = self.moved.get(first) if isinstance(first, str) else None
         return (*(start if start is not None else (*self.place, first)), *rest)
