@@ -26,6 +26,13 @@ class BindMount(NamedTuple):
     is_writable: bool = False
 
 
+class VolumeMount(NamedTuple):
+    """A volume of the runtime inside a container. Before its first use it has what the image has at that place."""
+
+    name: str
+    place: str
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
     """`argv` are the words after the image; an `entrypoint` of None, like an empty `cwd` or `user`, is the image's own.
@@ -41,7 +48,7 @@ class ContainerRequest:
     cwd: str = ""
     user: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
-    mounts: tuple[BindMount, ...] = ()
+    mounts: tuple[BindMount | VolumeMount, ...] = ()
     stdin: bytes = b""
     timeout_s: float | None = None
     keep_bytes: int = 1_048_576
