@@ -64,7 +64,7 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
     assert done.returncode == 0, done.stderr.decode()
     counted = rows_of(folder, "SELECT case_id, idx, state FROM trials ORDER BY case_id, idx")
     assert counted == [(f"case-{case}", index, "passed") for case in range(CASES) for index in range(TRIALS)]
-    assert runtime.containers() == []
+    assert (runtime.containers(), runtime.halves()) == ([], [])
     assert (runtime.images(), runtime.networks()) == (images, networks)
     assert runtime.volumes() == []
     wait_until(lambda: runtime.mounts() == [])
