@@ -58,7 +58,7 @@ class TestRuntime:
         return self.call("ps", "-a", "--no-trunc", "--format", "{{.Names}}").split()
 
     def halves(self) -> list[str]:
-        """What is left of containers if podman is killed while it makes or removes them. Listing them fails meanwhile."""
+        """What is left where podman is killed while it makes or removes a container. Listing them fails meanwhile."""
         if self.name != "podman":
             return []
         return self.call("ps", "-a", "--external", "--no-trunc", "--format", "{{.Names}}").split()

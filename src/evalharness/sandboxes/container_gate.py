@@ -18,7 +18,7 @@ from evalharness.contracts.containers import BindMount, ContainerRequest
 from evalharness.contracts.sandbox import Ended
 from evalharness.sandboxes.none import NoSandbox, Watch
 from evalharness.sandboxes.way_out import WayOut
-from evalharness.workspaces import LockedFolder
+from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 PLACE = "/run/evalharness"
 PIPE = "gate"
@@ -31,7 +31,6 @@ _WAIT = f"""read _ <{PLACE}/{PIPE}
 command -v "$1" >/dev/null || {{ echo "{NOT_THERE} $1: not found" >&2; exit 127; }}
 exec "$@\""""
 _LOOK_S = 0.005
-OF_NO_RUN = "eval"
 
 
 class ContainerGate:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
@@ -35,6 +37,7 @@ from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
 from evalharness.sandboxes.none import NoSandbox, Watch
 from evalharness.sandboxes.unpacked_archive import made_folder, unpack
 from evalharness.settings import Settings
+from evalharness.workspaces import OF_NO_RUN, LockedFolder, remove_folder
 
 END_S = 10.0
 """How long a command line may take to end after its container has."""
@@ -43,6 +46,7 @@ _KILLED = 137
 _NOT_EXECUTED = {126, 127}
 _INIT_FAILED = (b"[FATAL tini", b"ERROR (catatonit", b"ERROR (tini", NOT_THERE.encode())
 _NEVER = "0001-01-01"
+_NO_PLACE = (b"no such container:path", b"could not find the file", b"could not be found on container")
 
 
 class ContainerRuntime(Containers):
@@ -253,6 +257,21 @@ class ContainerRuntime(Containers):
                 await asyncio.to_thread(unpack, archive, made_folder(folder, place))
         return volumes
 
+    async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
+        beside = LockedFolder(OF_NO_RUN)
+        try:
+            archive = beside.path / "files.tar"
+            saved = await self._found.save(archive, "cp", f"{name}:{place}/.", "-")
+            is_gone = any(words in saved.stderr.lower() for words in _NO_PLACE)  # its program removed it
+            if saved.exit_code != 0 and not is_gone:
+                raise SandboxUnavailable(f"{self.kind} cp failed: {said(saved)}")
+            await asyncio.to_thread(_replace_files, folder, None if is_gone else archive)
+        finally:
+            await asyncio.to_thread(beside.remove)
+        lines = (await self._found.say("diff", name)).splitlines()
+        changed = [PurePosixPath(line[2:]) for line in lines]  # after A, C or D and a space
+        return frozenset(str(path.relative_to(place)) for path in changed if path.is_relative_to(place))
+
     async def _save(self, archive: Path, *words: str) -> None:
         saved = await self._found.save(archive, *words)
         if saved.exit_code != 0:
@@ -270,12 +289,16 @@ class ContainerRuntime(Containers):
         await self.open()
         return await self._images.image_id(image)
 
+    async def local_id(self, image: str) -> str:
+        await self.open()
+        return await self._images.local_id(image)
+
     async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
         return await self._images.command_line(image, argv)
 
-    async def build(self, folder: Path | None, dockerfile: str) -> str:
+    async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         await self.open()
-        return await self._images.build(folder, dockerfile)
+        return await self._images.build(folder, dockerfile, name)
 
     async def load(self, name: str, archive: bytes) -> None:
         await self.open()
@@ -372,6 +395,20 @@ class ContainerRuntime(Containers):
 
 def _at_once(at_once: int, each_bytes: int, asked: int = 0) -> Finding:
     return finding("run.containers_at_once", at_once=at_once, each_bytes=each_bytes, share=SHARE, asked=asked)
+
+
+def _replace_files(folder: Path, archive: Path | None) -> None:
+    """The folder itself stays as it is: who may look into it is not for a container to say."""
+    before = folder.stat()
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(path)
+        else:
+            path.unlink()
+    if archive is not None:
+        unpack(archive, folder)
+    os.chown(folder, before.st_uid, before.st_gid)
+    folder.chmod(stat.S_IMODE(before.st_mode))
 
 
 def _passed(result: ProcessResult, ended: Ended) -> ProcessResult:
