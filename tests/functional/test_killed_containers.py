@@ -17,6 +17,7 @@ from container_runtimes import IMAGE, TestRuntime, docker_in, folder_for, set_en
 from driving import COMMAND, clean_environment, drive, wait_until
 
 CASES, TRIALS = 3, 2
+KILLS = 100
 SLEEPS = {"container": {"image": IMAGE, "command": ["sh", "-c", "echo begun >&2; sleep 0.3; cat"]}}
 
 
@@ -45,7 +46,9 @@ def rows_of(folder: Path, sql: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.Random) -> None:
+def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.Random) -> int:
+    """How often it was killed: a harness that has finished by itself cannot be."""
+    killed = 0
     images, networks = runtime.images(), runtime.networks()
     env = project_in(folder, runtime)
     for _ in range(kills):
@@ -55,7 +58,8 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
             )
         wait_until(lambda: bool(runtime.containers()) or harness.poll() is not None)  # noqa: B023 - called at once
         time.sleep(rng.uniform(0, 1.5))
-        os.kill(harness.pid, signal.SIGKILL)
+        killed += harness.poll() is None
+        harness.kill()
         harness.wait()
         wait_until(lambda: runtime.containers() == [])
     done = subprocess.run(
@@ -69,18 +73,24 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
     assert runtime.volumes() == []
     wait_until(lambda: runtime.mounts() == [])
     assert list((folder / "tmp").iterdir()) == []
+    return killed
 
 
 def test_random_kills(container_runtime: TestRuntime, tmp_path: Path) -> None:
     kills = {"docker": 3, "podman": 2}
-    kill_and_resume(tmp_path, container_runtime, kills[container_runtime.name], random.Random(25))
+    assert kill_and_resume(tmp_path, container_runtime, kills[container_runtime.name], random.Random(25))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_random_kills(container_runtime: TestRuntime, tmp_path_factory: pytest.TempPathFactory) -> None:
-    for number in range(20):
-        kill_and_resume(tmp_path_factory.mktemp(f"soak-{number}"), container_runtime, 5, random.Random(number))
+    killed = rounds = 0
+    while killed < KILLS and rounds < KILLS:
+        folder = tmp_path_factory.mktemp(f"soak-{rounds}")
+        killed += kill_and_resume(folder, container_runtime, 5, random.Random(rounds))
+        rounds += 1
+        print(f"{container_runtime.name}: killed {killed} times in {rounds} runs, nothing lost, nothing left")
+    assert killed >= KILLS
 
 
 def test_what_a_machine_that_died_left_is_removed_by_the_next_run(
