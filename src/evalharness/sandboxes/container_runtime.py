@@ -20,12 +20,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from evalharness.contracts.containers import ContainerRequest, ContainerResult, Containers, VolumeMount
+from evalharness.contracts.containers import BindMount, ContainerRequest, ContainerResult, Containers, VolumeMount
 from evalharness.contracts.sandbox import NO_OWNER, Ended, Owner, ProcessRequest, ProcessResult
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
-from evalharness.sandboxes import container_command, container_watcher
+from evalharness.sandboxes import container_command, container_watcher, foreign_files
 from evalharness.sandboxes.bubblewrap_command import memory_file
 from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, RUN_LABEL, STORE_LABEL, Kind
 from evalharness.sandboxes.container_gate import NOT_THERE, SHELL, ContainerGate
@@ -35,6 +35,7 @@ from evalharness.sandboxes.container_program import ANSWER_S, PULL_S, ContainerP
 from evalharness.sandboxes.container_watcher import ContainerWatcher
 from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
 from evalharness.sandboxes.none import NoSandbox, Watch
+from evalharness.sandboxes.system_image import system_image
 from evalharness.sandboxes.unpacked_archive import made_folder, unpack
 from evalharness.settings import Settings
 from evalharness.workspaces import OF_NO_RUN, LockedFolder, remove_folder
@@ -133,7 +134,10 @@ class ContainerRuntime(Containers):
                 request = await gate.before(request, words)
                 watch = gate.watch(partial(self._pid_of, name), self._processes, watch)
             await held.enter_async_context(self._memory.reserved(request.limits.memory_bytes))
-            return await self._run(name, request, owner, watch)
+            try:
+                return await self._run(name, request, owner, watch)
+            finally:
+                await self._own_files(request, owner)
 
     async def _has_shell(self, image: str) -> bool:
         """Asked once of each image: a container of it is tried."""
@@ -182,6 +186,23 @@ class ContainerRuntime(Containers):
             await self._discard(name)
             raise
         return ContainerResult(name, result)
+
+    async def _own_files(self, request: ContainerRequest, owner: Owner) -> None:
+        """What the container left in folders of this machine can be read and removed by the harness."""
+        if os.geteuid() == 0:
+            return
+        for mount in request.mounts:
+            folder = Path(mount.source) if isinstance(mount, BindMount) and mount.is_writable else None
+            if folder is not None and await asyncio.to_thread(foreign_files.are_in, folder):
+                mine = LockedFolder(owner.run_id or OF_NO_RUN)
+                try:
+                    given = foreign_files.giving_them_to_the_owner_of(mine.path, folder, await self.system_image())
+                    done = await self._run(container_command.container_name(owner), given, owner, None)
+                    await self._discard(done.name)
+                finally:
+                    mine.remove()
+                if done.process.exit_code != 0:
+                    raise SandboxUnavailable(f"files that a container left are another user's: {said(done.process)}")
 
     async def _make_volumes(self, name: str, request: ContainerRequest, marks: Mapping[str, str]) -> list[VolumeMount]:
         """Those that the image declares. The runtime would make them without labels, and nobody would find them.
@@ -300,9 +321,9 @@ class ContainerRuntime(Containers):
         await self.open()
         return await self._images.build(folder, dockerfile, name)
 
-    async def load(self, name: str, archive: bytes) -> None:
+    async def system_image(self) -> str:
         await self.open()
-        await self._images.load(name, archive)
+        return await system_image(self._images)
 
     async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:
         if self._program is None or not store_id:
