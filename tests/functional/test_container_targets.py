@@ -146,3 +146,49 @@ def test_a_run_goes_on_in_the_images_it_began_with(use_runtime: Callable[[str], 
         assert resumed.code == 2 and f"the image {image} is " in resumed.err, resumed.both
     finally:
         runtime.call("rmi", "--force", image)
+
+
+EVENTS = r"""
+printf '{"type":"tool_call","tool_call":{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}}\n'
+printf '{"type":"agent_choice","content":"%s asked, %s"}\n' "$1" "$(cat given.txt)"
+echo made >made.txt
+"""
+DOCKERFILE = f'FROM {IMAGE}\nCOPY agent.sh /agent.sh\nENTRYPOINT ["/bin/sh", "/agent.sh"]\n'
+
+
+def test_a_dockerfile_and_an_agent_that_prints_events(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    target = {"container": {"dockerfile": "Dockerfile", "events": "docker-agent", "input": "argument"}}
+    graders = [{"exact": "hello asked, given"}, {"tool_calls_f1": ["look"]}, {"files": ["made.txt"]}]
+    case = {"id": "one", "input": "hello", "files": {"given.txt": "given"}, "graders": graders}
+    suite = {"name": "built", "target": target, "test_cases": [case]}
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE)
+    (tmp_path / "agent.sh").write_text(EVENTS)
+    done = run(tmp_path, container_runtime, suite)
+    assert done.code == 0, done.both
+    assert f"image {IMAGE}" in drive(tmp_path, "report", done.run_name, "--format", "html").out, "what it was made from"
+    images = container_runtime.images()
+    assert run(tmp_path, container_runtime, suite).code == 0
+    assert container_runtime.images() == images, "built once"
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE + "COPY missing /\n")
+    broken = run(tmp_path, container_runtime, suite)
+    assert (broken.code, "the image cannot be built" in broken.both) == (3, True), broken.both
+    assert container_runtime.containers() == []
+
+
+def test_when_images_are_pulled(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    """From a registry that nobody can reach."""
+    runtime = use_runtime("docker")
+    here, elsewhere = "localhost:1/here:1", "localhost:1/elsewhere:1"
+    runtime.image(here)
+    for image, policy, problem in (
+        (here, "missing", ""),
+        (here, "never", ""),
+        (here, "always", f"the image {here} cannot be pulled"),
+        (elsewhere, "missing", f"the image {elsewhere} cannot be pulled"),
+        (elsewhere, "never", f"there is no image {elsewhere} here"),
+    ):
+        target = {"container": {"image": image, "command": ["cat"]}}
+        suite = {"name": "pulled", "target": target, "test_cases": [{"id": "one", "input": "x", "expected": "x"}]}
+        done = run(tmp_path, runtime, suite, "--pull", policy)
+        assert (done.code, problem in done.both) == (3 if problem else 0, True), (policy, done.both)
+    runtime.call("rmi", here)
