@@ -73,7 +73,20 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
     assert runtime.volumes() == []
     wait_until(lambda: runtime.mounts() == [])
     assert list((folder / "tmp").iterdir()) == []
+    wait_until(lambda: processes_of(folder) == [])
     return killed
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Everything that a harness of this project started has its temporary folder in its environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"TMPDIR={folder}/tmp\0".encode() in (place / "environ").read_bytes():
+                found.append((place / "cmdline").read_text().replace("\0", " "))
+        except OSError:  # it has ended
+            continue
+    return found
 
 
 def test_random_kills(container_runtime: TestRuntime, tmp_path: Path) -> None:
