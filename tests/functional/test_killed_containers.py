@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from container_runtimes import IMAGE, TestRuntime, docker_in, folder_for, set_environment
 from driving import COMMAND, clean_environment, drive, wait_until
+from test_docker_agent_target import AGENT_IMAGE, make_project, session
 
 CASES, TRIALS = 3, 2
 KILLS = 100
@@ -75,6 +76,27 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
     assert list((folder / "tmp").iterdir()) == []
     wait_until(lambda: processes_of(folder) == [])
     return killed
+
+
+def test_kills_while_images_are_made(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    runtime, rng = container_runtime, random.Random(25)
+    make_project(runtime, tmp_path, {"count": session("How many?", working_dir="two")})
+    (tmp_path / "tmp").mkdir()
+    env = clean_environment(tmp_path, {**runtime.environment, "TMPDIR": str(tmp_path / "tmp")})
+    images = ("--base-image", IMAGE, "--agent-image", AGENT_IMAGE, "--pull", "never")
+    words = [*COMMAND, "docker-agent", "agent.yaml", "--container-runtime", runtime.name, *images]
+    for number in range(3):
+        (tmp_path / "evals/working_dirs/two/a.txt").write_text(f"{tmp_path} {number}")  # so another image is needed
+        harness = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: any((tmp_path / "tmp").iterdir()) or harness.poll() is not None)  # noqa: B023 - as above
+        time.sleep(rng.uniform(0, 0.5))
+        harness.kill()
+        harness.wait()
+    wait_until(lambda: processes_of(tmp_path) == [])
+    assert (runtime.containers(), runtime.halves(), runtime.volumes()) == ([], [], [])
+    done = subprocess.run([*words, "--json"], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def processes_of(folder: Path) -> list[str]:
