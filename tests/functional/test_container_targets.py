@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from container_runtimes import IMAGE, TestRuntime, archive_of, busybox_archive
 from driving import Outcome, drive, write
 from replayed import model_server
@@ -16,6 +17,8 @@ from threaded_server import Reply, serving
 
 from evalharness.contracts.containers import BindMount, ContainerRequest
 from evalharness.contracts.sandbox import ProcessResult
+from evalharness.domain.run import ContainerOptions
+from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.container_runtime import ContainerRuntime
 
 AGENT = r"""
@@ -112,7 +115,38 @@ print(there.makefile().read().splitlines()[-1], os.listdir("/sys/class/net"))
 """
 
 
-def test_an_image_without_a_shell_gets_a_socket(use_runtime: Callable[[str], TestRuntime]) -> None:
+ASK = """
+import os, sys, urllib.request
+print(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/").read().decode(), os.listdir("/sys/class/net"))
+"""
+
+
+def test_an_image_without_a_shell_reaches_the_port_with_podman(use_runtime: Callable[[str], TestRuntime]) -> None:
+    runtime = use_runtime("podman")
+    folders = {"usr": None, "lib": "usr/lib", "lib64": "usr/lib64", "proc": None, "sys": None}
+    runtime.call("import", "-", "evalharness-test:no-shell", stdin=archive_of(folders))
+
+    async def ask(port: int, *words: str) -> ProcessResult:
+        containers = ContainerRuntime(ContainerOptions(runtime="podman"))
+        mounts = (BindMount("/usr", "/usr"),)
+        request = ContainerRequest("evalharness-test:no-shell", words, mounts=mounts, reaches=port, timeout_s=20)
+        try:
+            return (await containers.run(request)).process
+        finally:
+            await containers.close()
+
+    with serving(lambda *_: Reply("welcome")) as address:
+        port = address.rpartition(":")[2]
+        result = asyncio.run(ask(int(port), "/usr/bin/python3", "-c", ASK, port))
+        with pytest.raises(TargetUnavailable, match="cannot start '/nowhere' in a container"):
+            asyncio.run(ask(int(port), "/nowhere"))
+        slow = asyncio.run(ask(int(port), "/usr/bin/sleep", "60"))
+    assert (result.stdout, result.exit_code) == (b"welcome ['lo']\n", 0), result.stderr
+    assert slow.ended == "timeout"
+    assert (runtime.containers(), runtime.halves()) == ([], [])
+
+
+def test_an_image_without_a_shell_gets_a_socket_with_docker(use_runtime: Callable[[str], TestRuntime]) -> None:
     runtime = use_runtime("docker")
     folders = {"usr": None, "lib": "usr/lib", "lib64": "usr/lib64", "proc": None, "sys": None}
     runtime.call("import", "-", "evalharness-test:no-shell", stdin=archive_of(folders))

@@ -43,6 +43,13 @@ _READ_BY_RUNTIME = re.compile(
 """Variables that mean something to the command-line programs themselves."""
 
 
+START_AFTER_READING = """\
+"$0" init "$1" >/dev/null || exit
+read _ <"$2"
+exec "$0" start --attach --interactive "$1\""""
+"""For the shell of this machine, with podman, a container that was created, and a pipe."""
+
+
 def container_name(owner: Owner) -> str:
     """Which run and trial it belongs to, for people who list containers; unique by its end."""
     parts = (owner.run_id, _NOT_IN_NAMES.sub("-", owner.trial)[:_LONGEST_TRIAL].strip("-."))

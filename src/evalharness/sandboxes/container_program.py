@@ -41,9 +41,11 @@ class ContainerProgram:
         request = ProcessRequest(argv, "/", own, stdin=stdin, timeout_s=timeout_s, keep_bytes=ENTRY_BYTES)
         return await self.processes.run(request)
 
-    async def say(self, *words: str, stdin: bytes = b"", timeout_s: float = ANSWER_S) -> str:
+    async def say(
+        self, *words: str, stdin: bytes = b"", timeout_s: float = ANSWER_S, env: Mapping[str, str] | None = None
+    ) -> str:
         """What it answered; raises SandboxUnavailable if it refused."""
-        answered = await self.call(*words, stdin=stdin, timeout_s=timeout_s)
+        answered = await self.call(*words, stdin=stdin, timeout_s=timeout_s, env=env)
         if answered.exit_code != 0:
             raise SandboxUnavailable(f"{self.kind} {words[0]} failed: {said(answered)}")
         return answered.stdout.decode(errors="replace")

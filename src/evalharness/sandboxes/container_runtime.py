@@ -121,6 +121,7 @@ class ContainerRuntime(Containers):
         await self.open()
         assert self._memory is not None
         name = container_command.container_name(owner)
+        waits_at: Path | None = None
         async with AsyncExitStack() as held:
             if request.reaches is not None:
                 if request.entrypoint is None:
@@ -129,13 +130,18 @@ class ContainerRuntime(Containers):
                     words = (request.entrypoint, *request.argv)
                 if has_shell is None:
                     has_shell = words[0] == SHELL or await self._has_shell(request.image)
-                gate = self._gates[name] = ContainerGate(request.reaches, owner.run_id, has_shell=has_shell)
+                is_outside = self.kind == "podman" and not (has_shell or request.is_isolated)
+                gate = ContainerGate(request.reaches, owner.run_id, has_shell=has_shell, is_outside=is_outside)
+                self._gates[name] = gate
                 held.push_async_callback(gate.close)
-                request = await gate.before(request, words)
+                if is_outside:
+                    waits_at = gate.pipe
+                else:
+                    request = await gate.before(request, words)
                 watch = gate.watch(partial(self._pid_of, name), self._processes, watch)
             await held.enter_async_context(self._memory.reserved(request.limits.memory_bytes))
             try:
-                return await self._run(name, request, owner, watch)
+                return await self._run(name, request, owner, watch, waits_at)
             finally:
                 await self._own_files(request, owner)
 
@@ -159,7 +165,15 @@ class ContainerRuntime(Containers):
     async def _pid_of(self, name: str) -> int:
         return int(await self._found.say("inspect", "--type", "container", "--format", "{{.State.Pid}}", name))
 
-    async def _run(self, name: str, request: ContainerRequest, owner: Owner, watch: Watch | None) -> ContainerResult:
+    async def _run(
+        self,
+        name: str,
+        request: ContainerRequest,
+        owner: Owner,
+        watch: Watch | None = None,
+        waits_at: Path | None = None,
+    ) -> ContainerResult:
+        """`waits_at`: podman is to start its program only when something can be read from this pipe."""
         marks = container_command.labels(owner, self._process_id, is_kept=self._options.keep)
         self._left.add(name)
         try:
@@ -167,10 +181,16 @@ class ContainerRuntime(Containers):
             request = replace(request, mounts=(*volumes, *request.mounts))
             with ExitStack() as held:
                 filtered = memory_file(held, self._profile) if request.is_isolated and self._profile else None
+                words = container_command.run_words(request, name, marks, self.kind, filtered)
+                env = container_command.runtime_environment(self._found.environment, request)
+                if waits_at is not None:
+                    await self._found.say("create", *words[1:], env=env)
+                    line = container_command.START_AFTER_READING
+                    words = ["-c", line, self._found.path, name, str(waits_at)]
                 process = ProcessRequest(
-                    argv=(self._found.path, *container_command.run_words(request, name, marks, self.kind, filtered)),
+                    argv=(SHELL if waits_at else self._found.path, *words),
                     cwd="/",
-                    env=container_command.runtime_environment(self._found.environment, request),
+                    env=env,
                     stdin=request.stdin,
                     timeout_s=None if request.timeout_s is None else request.timeout_s + END_S,
                     keep_bytes=request.keep_bytes,
@@ -197,7 +217,7 @@ class ContainerRuntime(Containers):
                 mine = LockedFolder(owner.run_id or OF_NO_RUN)
                 try:
                     given = foreign_files.giving_them_to_the_owner_of(mine.path, folder, await self.system_image())
-                    done = await self._run(container_command.container_name(owner), given, owner, None)
+                    done = await self._run(container_command.container_name(owner), given, owner)
                     await self._discard(done.name)
                 finally:
                     mine.remove()
