@@ -46,6 +46,7 @@ def test_an_image_for_each_base_and_working_directory(container_runtime: TestRun
         "first": session("How many?", working_dir="two", setup=setup, **ALONE),
         "second": session("How many?", working_dir="two", **ALONE),
         "other": session("How many?", **ALONE),
+        "gone": session("How many?", working_dir="two", setup="rm -r /working_dir", **ALONE),
         "empty": session("How many?", working_dir="two", setup="cd /; rm -r working_dir; mkdir working_dir", **ALONE),
     }
     prepare(container_runtime, tmp_path, sessions)
@@ -58,6 +59,7 @@ def test_an_image_for_each_base_and_working_directory(container_runtime: TestRun
         "first": "a.txt large ran.txt sub ",
         "second": "a.txt large own.txt sub ",
         "other": "own.txt ",
+        "gone": "",
         "empty": "",
     }
     assert kept_files(tmp_path, done, "first") == {"a.txt": "other\n", "made.txt": "made\n", "ran.txt": "ran\n"}
