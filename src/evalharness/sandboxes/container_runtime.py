@@ -93,10 +93,14 @@ class ContainerRuntime(Containers):
                 self._looked_up = ContainerImages(self._program, self._options)
                 self._memory = MemoryBudget(self._program.memory_bytes)
             if self._watcher is None:
-                label = f"{PROCESS_LABEL}={self._process_id}"
-                self._watcher = ContainerWatcher(
-                    self._found.path, self._found.environment, label, KEPT_LABEL, self._processes.marks
-                )
+                self._watcher = self._started_watcher()
+
+    def _started_watcher(self) -> ContainerWatcher:
+        program, label = self._found, f"{PROCESS_LABEL}={self._process_id}"
+        try:
+            return ContainerWatcher(program.path, program.environment, label, KEPT_LABEL, self._processes.marks)
+        except OSError as error:
+            raise SandboxUnavailable(f"cannot start the process that watches over containers: {error}") from error
 
     def expect(self, memory_bytes: int, at_once: int) -> Finding | None:
         assert self._memory is not None, "open() finds it"
@@ -427,8 +431,9 @@ class ContainerRuntime(Containers):
             removed = await self._found.call("rm", "--force", "--volumes", name)
             if removed.exit_code == 0 or b"o such container" in removed.stderr or b"in progress" in removed.stderr:
                 self._left.discard(name)
-                if volumes := self._volumes.pop(name, ()):
-                    await self._found.call("volume", "rm", *volumes)
+                volumes = self._volumes.pop(name, ())
+                if volumes and (await self._found.call("volume", "rm", *volumes)).exit_code != 0:
+                    self._may_appear = True  # where the container is still being removed, it has them
                 break
         if gate := self._gates.pop(name, None):
             await asyncio.to_thread(gate.remove_folder)
