@@ -34,8 +34,6 @@ LOOKED_AT: list[Any] = [
 @pytest.fixture
 def project(use_runtime: Callable[[str], TestRuntime]) -> Iterator[tuple[TestRuntime, Path]]:
     """A docker whose socket is for a group of the user, and a folder of his own."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can make a socket for another user")
     runtime = use_runtime("docker")
     socket = runtime.folder / "docker.sock"
     os.chown(socket, 0, NOBODY)
