@@ -394,10 +394,10 @@ class ContainerRuntime(Containers):
         finally:
             for gate in self._gates.values():
                 gate.remove_folder()
+            await self._processes.close()
             if self._watcher is not None:
                 self._watcher.close()
                 self._watcher = None
-            await self._processes.close()
 
     async def _sweep(self) -> None:
         label = f"{PROCESS_LABEL}={self._process_id}"
