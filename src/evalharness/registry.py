@@ -247,7 +247,9 @@ def build_grader(spec: GraderSpec, services: Services) -> Grader:
 
 
 def build_target(spec: TargetSpec, services: Services) -> Target:
-    return cast(Target, _build("target", spec, replace(services, root=services.root / spec.root)))
+    return cast(
+        Target, _build("target", spec, replace(services, root=services.root / spec.root, cases_root=services.root))
+    )
 
 
 def build_sandbox(name: str, options: Json = None) -> Sandbox:

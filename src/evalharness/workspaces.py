@@ -9,15 +9,17 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+from evalharness.domain.case import CaseFile
 from evalharness.errors import UsageError
 from evalharness.values.digest import digest_file
 
@@ -30,6 +32,8 @@ _PAUSE_S = 0.05
 
 Snapshot = dict[str, object]
 _PREFIX = "evalharness-"
+OF_NO_RUN = "eval"
+"""In place of the id of a run, where a folder is made for none."""
 
 
 class LockedFolder:
@@ -80,6 +84,21 @@ def _locked(folder: Path) -> int | None:
         raise
     os.close(opened)
     return None
+
+
+def put_files(files: Mapping[str, CaseFile], root: Path, folder: Path) -> None:
+    """The files of a case in a folder; those that are named by a path are copied from below `root`."""
+    for name, file in files.items():
+        place = (folder / name).resolve()
+        if not place.is_relative_to(folder):
+            raise UsageError(f"the file {name} would be outside the workspace")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if file.path is not None:
+            source = confined(root, file.path)
+            shutil.copyfile(source, place)
+            place.chmod(source.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)  # a script stays executable
+        else:
+            place.write_text(file.text or "", encoding="utf-8")
 
 
 def is_workspace_path(name: str) -> bool:

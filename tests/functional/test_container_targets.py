@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from container_runtimes import IMAGE, TestRuntime, archive_of, busybox_archive
 from driving import Outcome, drive, write
 from replayed import model_server
@@ -16,6 +17,8 @@ from threaded_server import Reply, serving
 
 from evalharness.contracts.containers import BindMount, ContainerRequest
 from evalharness.contracts.sandbox import ProcessResult
+from evalharness.domain.run import ContainerOptions
+from evalharness.errors import TargetUnavailable
 from evalharness.sandboxes.container_runtime import ContainerRuntime
 
 AGENT = r"""
@@ -112,7 +115,38 @@ print(there.makefile().read().splitlines()[-1], os.listdir("/sys/class/net"))
 """
 
 
-def test_an_image_without_a_shell_gets_a_socket(use_runtime: Callable[[str], TestRuntime]) -> None:
+ASK = """
+import os, sys, urllib.request
+print(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/").read().decode(), os.listdir("/sys/class/net"))
+"""
+
+
+def test_an_image_without_a_shell_reaches_the_port_with_podman(use_runtime: Callable[[str], TestRuntime]) -> None:
+    runtime = use_runtime("podman")
+    folders = {"usr": None, "lib": "usr/lib", "lib64": "usr/lib64", "proc": None, "sys": None}
+    runtime.call("import", "-", "evalharness-test:no-shell", stdin=archive_of(folders))
+
+    async def ask(port: int, *words: str) -> ProcessResult:
+        containers = ContainerRuntime(ContainerOptions(runtime="podman"))
+        mounts = (BindMount("/usr", "/usr"),)
+        request = ContainerRequest("evalharness-test:no-shell", words, mounts=mounts, reaches=port, timeout_s=20)
+        try:
+            return (await containers.run(request)).process
+        finally:
+            await containers.close()
+
+    with serving(lambda *_: Reply("welcome")) as address:
+        port = address.rpartition(":")[2]
+        result = asyncio.run(ask(int(port), "/usr/bin/python3", "-c", ASK, port))
+        with pytest.raises(TargetUnavailable, match="cannot start '/nowhere' in a container"):
+            asyncio.run(ask(int(port), "/nowhere"))
+        slow = asyncio.run(ask(int(port), "/usr/bin/sleep", "60"))
+    assert (result.stdout, result.exit_code) == (b"welcome ['lo']\n", 0), result.stderr
+    assert slow.ended == "timeout"
+    assert (runtime.containers(), runtime.halves()) == ([], [])
+
+
+def test_an_image_without_a_shell_gets_a_socket_with_docker(use_runtime: Callable[[str], TestRuntime]) -> None:
     runtime = use_runtime("docker")
     folders = {"usr": None, "lib": "usr/lib", "lib64": "usr/lib64", "proc": None, "sys": None}
     runtime.call("import", "-", "evalharness-test:no-shell", stdin=archive_of(folders))
@@ -146,3 +180,49 @@ def test_a_run_goes_on_in_the_images_it_began_with(use_runtime: Callable[[str], 
         assert resumed.code == 2 and f"the image {image} is " in resumed.err, resumed.both
     finally:
         runtime.call("rmi", "--force", image)
+
+
+EVENTS = r"""
+printf '{"type":"tool_call","tool_call":{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}}\n'
+printf '{"type":"agent_choice","content":"%s asked, %s"}\n' "$1" "$(cat given.txt)"
+echo made >made.txt
+"""
+DOCKERFILE = f'FROM {IMAGE}\nCOPY agent.sh /agent.sh\nENTRYPOINT ["/bin/sh", "/agent.sh"]\n'
+
+
+def test_a_dockerfile_and_an_agent_that_prints_events(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    target = {"container": {"dockerfile": "Dockerfile", "events": "docker-agent", "input": "argument"}}
+    graders = [{"exact": "hello asked, given"}, {"tool_calls_f1": ["look"]}, {"files": ["made.txt"]}]
+    case = {"id": "one", "input": "hello", "files": {"given.txt": "given"}, "graders": graders}
+    suite = {"name": "built", "target": target, "test_cases": [case]}
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE)
+    (tmp_path / "agent.sh").write_text(EVENTS)
+    done = run(tmp_path, container_runtime, suite)
+    assert done.code == 0, done.both
+    assert f"image {IMAGE}" in drive(tmp_path, "report", done.run_name, "--format", "html").out, "what it was made from"
+    images = container_runtime.images()
+    assert run(tmp_path, container_runtime, suite).code == 0
+    assert container_runtime.images() == images, "built once"
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE + "COPY missing /\n")
+    broken = run(tmp_path, container_runtime, suite)
+    assert (broken.code, "the image cannot be built" in broken.both) == (3, True), broken.both
+    assert container_runtime.containers() == []
+
+
+def test_when_images_are_pulled(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    """From a registry that nobody can reach."""
+    runtime = use_runtime("docker")
+    here, elsewhere = "localhost:1/here:1", "localhost:1/elsewhere:1"
+    runtime.image(here)
+    for image, policy, problem in (
+        (here, "missing", ""),
+        (here, "never", ""),
+        (here, "always", f"the image {here} cannot be pulled"),
+        (elsewhere, "missing", f"the image {elsewhere} cannot be pulled"),
+        (elsewhere, "never", f"there is no image {elsewhere} here"),
+    ):
+        target = {"container": {"image": image, "command": ["cat"]}}
+        suite = {"name": "pulled", "target": target, "test_cases": [{"id": "one", "input": "x", "expected": "x"}]}
+        done = run(tmp_path, runtime, suite, "--pull", policy)
+        assert (done.code, problem in done.both) == (3 if problem else 0, True), (policy, done.both)
+    runtime.call("rmi", here)

@@ -143,3 +143,30 @@ def test_from_python(
     [kept] = runtime.containers()
     assert "-count-1-" in kept
     runtime.call("rm", "--volumes", kept)
+
+
+def test_repeats_and_an_earlier_result(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    runtime = use_runtime("docker")
+    checked = [{"type": "contains", "value": "configured"}]
+    make_project(runtime, tmp_path, {"count": session("How many?", assertions=checked)})
+    first = ask(tmp_path, runtime, "--repeat", "2", "-c", "1", "--output", "first")
+    assert (first.code, first.states()) == (0, {"count": ["passed", "passed"]}), first.both
+    saved = json.loads((tmp_path / f"first/{first.run_name}-sessions.json").read_text())
+    assert [each["eval_result"]["passed"] for each in saved["sessions"]] == [True, True]
+    assert sorted(path.suffix for path in (tmp_path / "first").glob(f"{first.run_name}.*")) == [".db", ".json", ".log"]
+    assert not (tmp_path / "evals/results").exists()
+    baseline = (
+        "--output",
+        "second",
+        "--baseline",
+        f"first/{first.run_name}-sessions.json",
+        "--regression-tolerance",
+        "1",
+    )
+    same = ask(tmp_path, runtime, *baseline)
+    assert same.code == 0, same.both
+    (tmp_path / "agent.yaml").write_text("changed")
+    worse = ask(tmp_path, runtime, *baseline)
+    assert worse.code == 1, worse.both
+    [change] = worse.report["session_comparison"]["changes"]
+    assert (change["before"], change["now"]) == ("pass", "fail"), "which no tolerance allows"

@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from container_runtimes import IMAGE, TestRuntime, docker_in, folder_for, set_environment
 from driving import COMMAND, clean_environment, drive, wait_until
+from test_docker_agent_target import AGENT_IMAGE, make_project, session
 
 CASES, TRIALS = 3, 2
+KILLS = 100
 SLEEPS = {"container": {"image": IMAGE, "command": ["sh", "-c", "echo begun >&2; sleep 0.3; cat"]}}
 
 
@@ -45,7 +47,9 @@ def rows_of(folder: Path, sql: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.Random) -> None:
+def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.Random) -> int:
+    """How often it was killed: a harness that has finished by itself cannot be."""
+    killed = 0
     images, networks = runtime.images(), runtime.networks()
     env = project_in(folder, runtime)
     for _ in range(kills):
@@ -55,7 +59,8 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
             )
         wait_until(lambda: bool(runtime.containers()) or harness.poll() is not None)  # noqa: B023 - called at once
         time.sleep(rng.uniform(0, 1.5))
-        os.kill(harness.pid, signal.SIGKILL)
+        killed += harness.poll() is None
+        harness.kill()
         harness.wait()
         wait_until(lambda: runtime.containers() == [])
     done = subprocess.run(
@@ -64,25 +69,63 @@ def kill_and_resume(folder: Path, runtime: TestRuntime, kills: int, rng: random.
     assert done.returncode == 0, done.stderr.decode()
     counted = rows_of(folder, "SELECT case_id, idx, state FROM trials ORDER BY case_id, idx")
     assert counted == [(f"case-{case}", index, "passed") for case in range(CASES) for index in range(TRIALS)]
-    assert runtime.containers() == []
+    assert (runtime.containers(), runtime.halves()) == ([], [])
     assert (runtime.images(), runtime.networks()) == (images, networks)
-    if runtime.name == "podman":  # it makes a volume before its container, and a kill in between leaves the volume
-        runtime.call("volume", "prune", "--force")
     assert runtime.volumes() == []
     wait_until(lambda: runtime.mounts() == [])
     assert list((folder / "tmp").iterdir()) == []
+    wait_until(lambda: processes_of(folder) == [])
+    return killed
+
+
+def test_kills_while_images_are_made(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    runtime, rng = container_runtime, random.Random(25)
+    make_project(runtime, tmp_path, {"count": session("How many?", working_dir="two")})
+    (tmp_path / "tmp").mkdir()
+    env = clean_environment(tmp_path, {**runtime.environment, "TMPDIR": str(tmp_path / "tmp")})
+    images = ("--base-image", IMAGE, "--agent-image", AGENT_IMAGE, "--pull", "never")
+    words = [*COMMAND, "docker-agent", "agent.yaml", "--container-runtime", runtime.name, *images]
+    for number in range(3):
+        (tmp_path / "evals/working_dirs/two/a.txt").write_text(f"{tmp_path} {number}")  # so another image is needed
+        harness = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: any((tmp_path / "tmp").iterdir()) or harness.poll() is not None)  # noqa: B023 - as above
+        time.sleep(rng.uniform(0, 0.5))
+        harness.kill()
+        harness.wait()
+    wait_until(lambda: processes_of(tmp_path) == [])
+    assert (runtime.containers(), runtime.halves(), runtime.volumes()) == ([], [], [])
+    done = subprocess.run([*words, "--json"], cwd=tmp_path, env=env, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Everything that a harness of this project started has its temporary folder in its environment."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"TMPDIR={folder}/tmp\0".encode() in (place / "environ").read_bytes():
+                found.append((place / "cmdline").read_text().replace("\0", " "))
+        except OSError:  # it has ended
+            continue
+    return found
 
 
 def test_random_kills(container_runtime: TestRuntime, tmp_path: Path) -> None:
     kills = {"docker": 3, "podman": 2}
-    kill_and_resume(tmp_path, container_runtime, kills[container_runtime.name], random.Random(25))
+    assert kill_and_resume(tmp_path, container_runtime, kills[container_runtime.name], random.Random(25))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_many_random_kills(container_runtime: TestRuntime, tmp_path_factory: pytest.TempPathFactory) -> None:
-    for number in range(20):
-        kill_and_resume(tmp_path_factory.mktemp(f"soak-{number}"), container_runtime, 5, random.Random(number))
+    killed = rounds = 0
+    while killed < KILLS and rounds < KILLS:
+        folder = tmp_path_factory.mktemp(f"soak-{rounds}")
+        killed += kill_and_resume(folder, container_runtime, 5, random.Random(rounds))
+        rounds += 1
+        print(f"{container_runtime.name}: killed {killed} times in {rounds} runs, nothing lost, nothing left")
+    assert killed >= KILLS
 
 
 def test_what_a_machine_that_died_left_is_removed_by_the_next_run(

@@ -58,3 +58,13 @@ def test_a_run_without_workspaces_does_not_look_for_those_of_others(tmp_path: Pa
     assert left.exists()
     assert drive(tmp_path, "run", "suite.yaml", "--target", "agent.py:answer", env=env).code == 0
     assert not left.exists()
+
+
+def test_resume_removes_them_although_no_trial_is_pending(tmp_path: Path) -> None:
+    """The process was killed after its last trial, but before it had removed everything."""
+    (tmp_path / "suite.yaml").write_text("name: plain\ntest_cases: [{id: a, input: x, expected: x}]\n")
+    assert drive(tmp_path, "run", "suite.yaml", "--target", "echo").code == 0
+    left = tmp_path / "folders" / "evalharness-eval-1-left"
+    left.mkdir(parents=True)
+    assert drive(tmp_path, "resume", env={"TMPDIR": str(left.parent)}).code == 0
+    assert not left.exists()

@@ -3,6 +3,7 @@ graded."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from evalharness.steps.execute_runs import PreparedRun, execute, opened, prepare
 from evalharness.steps.find_runs import find_run
 from evalharness.steps.make_report import finish_run, with_items, with_report
 from evalharness.steps.recall_budget import budget_so_far
+from evalharness.workspaces import remove_leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def _resumable_runs(store: Store, reference: str | None) -> list[Run]:
 
 
 async def continue_runs(context: Context, runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
+    await asyncio.to_thread(remove_leftovers)  # also where no trial is pending: the last ones may have been killed late
     unfinished: list[PreparedRun] = []
     for run in runs:
         if run.regrade_of:

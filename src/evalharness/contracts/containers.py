@@ -26,6 +26,13 @@ class BindMount(NamedTuple):
     is_writable: bool = False
 
 
+class VolumeMount(NamedTuple):
+    """A volume of the runtime inside a container. Before its first use it has what the image has at that place."""
+
+    name: str
+    place: str
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
     """`argv` are the words after the image; an `entrypoint` of None, like an empty `cwd` or `user`, is the image's own.
@@ -41,7 +48,7 @@ class ContainerRequest:
     cwd: str = ""
     user: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
-    mounts: tuple[BindMount, ...] = ()
+    mounts: tuple[BindMount | VolumeMount, ...] = ()
     stdin: bytes = b""
     timeout_s: float | None = None
     keep_bytes: int = 1_048_576
@@ -135,6 +142,13 @@ class Containers(ABC):
         """
 
     @abstractmethod
+    async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
+        """Replace what is in a folder of this machine by what a container that has ended has at a place.
+
+        Returned are the paths below the place that its program made, changed or removed.
+        """
+
+    @abstractmethod
     async def commit(self, name: str) -> str:
         """The files of a container that has ended as a temporary image; remove it with `remove_image`."""
 
@@ -146,6 +160,10 @@ class Containers(ABC):
         """The digest of an image, pulled according to the policy; raises TargetUnavailable if there is none."""
 
     @abstractmethod
+    async def local_id(self, image: str) -> str:
+        """The digest of an image, which is not pulled: empty where there is none."""
+
+    @abstractmethod
     async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
         """All the words of a container's program: those with which the image starts its command, and `argv`.
 
@@ -153,8 +171,8 @@ class Containers(ABC):
         """
 
     @abstractmethod
-    async def build(self, folder: Path | None, dockerfile: str) -> str:
-        """Build an image and return its digest; without a folder, the build context is empty."""
+    async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
+        """Build an image, named if a name is given, and return its digest; without a folder, its context is empty."""
 
     @abstractmethod
     async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:

@@ -53,6 +53,8 @@ class Services:
     gateway: Gateway | None = None
     """Where targets in any language can ask their models; None where nobody wants it."""
     containers: ContainersOnDemand | None = None
+    cases_root: Path | None = None
+    """Where the files of cases are: the folder of their suite, if `root` is that of the target."""
     given: tuple[str, ...] = ()
     """The variables of `environment` that were set for this run."""
 

@@ -6,7 +6,7 @@ A target inherits from `Target` and adds its `Options` and `answer`; everything 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -72,6 +72,10 @@ class Task(Protocol):
 
     def leave(self, end_state: EndState) -> None:
         """What is left of the trial, for its graders; it is closed when they are done."""
+        ...
+
+    async def came_back(self, touched: Collection[str]) -> None:
+        """The workspace is now what a machine of the target's own left of it, where only these paths were touched."""
         ...
 
     async def session(self, sandbox: Sandbox) -> SandboxSession:

@@ -8,9 +8,7 @@ no registry is needed. Each process has a container of its own, since its limits
 from __future__ import annotations
 
 import asyncio
-import io
 import os
-import tarfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -32,17 +30,15 @@ from evalharness.contracts.sandbox import (
 from evalharness.domain.finding import Finding
 from evalharness.domain.options import Options
 from evalharness.domain.run import ContainerOptions
-from evalharness.errors import SandboxUnavailable
 from evalharness.sandboxes import bubblewrap_command, nobody
-from evalharness.sandboxes.bubblewrap_command import SYSTEM_FILES, SYSTEM_FOLDERS, Mount, folders_for
+from evalharness.sandboxes.bubblewrap_command import Mount, folders_for
 from evalharness.sandboxes.container_runtime import ContainerRuntime
 from evalharness.sandboxes.resource_use import is_larger_than
-from evalharness.values.digest import digest
+from evalharness.sandboxes.system_image import system_mounts
 
 LOOK_S = 0.05
 _AS_FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
 """A first process for programs that are not to be that: signals mean to them what they mean everywhere."""
-_FOLDERS = ("dev", "proc", "sys", "tmp", "run", "etc", "usr", "var", "home", "work")
 
 
 class ContainerSandboxOptions(Options):
@@ -64,11 +60,7 @@ class ContainerSandbox(Sandbox):
     async def open(self) -> None:
         async with self._opening:
             if not self._image:
-                await self._runtime.open()
-                archive = _system_image()
-                name = f"evalharness-system:{digest(archive.hex())[:16]}"
-                await self._runtime.load(name, archive)
-                self._image = name
+                self._image = await self._runtime.system_image()
 
     @asynccontextmanager
     async def session(self, workspace: str, owner: Owner = NO_OWNER) -> AsyncIterator[SandboxSession]:  # noqa: ARG002
@@ -104,7 +96,7 @@ class _Session(SandboxSession):
                 cwd=os.path.normpath(request.cwd),
                 user=user,
                 env=request.env,
-                mounts=(*_system_mounts(request), *(_bind(mount) for mount in mounts)),
+                mounts=(*system_mounts(network=request.network), *(_bind(mount) for mount in mounts)),
                 stdin=request.stdin,
                 timeout_s=request.timeout_s,
                 keep_bytes=request.keep_bytes,
@@ -156,32 +148,3 @@ def _user_for(mounts: list[Mount]) -> str:
 
 def _bind(mount: Mount) -> BindMount:
     return BindMount(str(mount.source), mount.place, mount.writable)
-
-
-def _system_mounts(request: ProcessRequest) -> list[BindMount]:
-    files = (*SYSTEM_FILES, *(bubblewrap_command.NETWORK_FILES if request.network else ()))
-    folders = [folder for folder in SYSTEM_FOLDERS if Path(folder).is_dir() and not Path(folder).is_symlink()]
-    existing = [file for file in files if Path(file).exists()]
-    return [BindMount(str(Path(place).resolve()), place) for place in (*folders, *existing)]
-
-
-def _system_image() -> bytes:
-    """An archive of empty folders, with the links of this system (`/bin` → `usr/bin`) and its users' names."""
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name in _FOLDERS:
-            entry = tarfile.TarInfo(name)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-            archive.addfile(entry)
-        for folder in map(Path, SYSTEM_FOLDERS):
-            if folder.is_symlink():
-                entry = tarfile.TarInfo(folder.name)
-                entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, str(folder.readlink()), 0o777
-                archive.addfile(entry)
-        for place, content in bubblewrap_command.USERS.items():
-            entry = tarfile.TarInfo(place.lstrip("/"))
-            entry.size, entry.mode = len(content), 0o644
-            archive.addfile(entry, io.BytesIO(content.encode()))
-    if not written.getvalue():
-        raise SandboxUnavailable("the image of the sandbox cannot be made")
-    return written.getvalue()

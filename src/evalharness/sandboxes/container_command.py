@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from evalharness.contracts.containers import BindMount, ContainerRequest
+from evalharness.contracts.containers import BindMount, ContainerRequest, VolumeMount
 from evalharness.contracts.sandbox import Limits, Owner
 from evalharness.errors import TargetUnavailable
 
@@ -41,6 +41,13 @@ _READ_BY_RUNTIME = re.compile(
     re.IGNORECASE,
 )
 """Variables that mean something to the command-line programs themselves."""
+
+
+START_AFTER_READING = """\
+"$0" init "$1" >/dev/null || exit
+read _ <"$2"
+exec "$0" start --attach --interactive "$1\""""
+"""For the shell of this machine, with podman, a container that was created, and a pipe."""
 
 
 def container_name(owner: Owner) -> str:
@@ -120,10 +127,13 @@ def _rights(request: ContainerRequest) -> Iterable[str]:
     return ("--cap-drop", "ALL", "--security-opt", "no-new-privileges", *hidden)
 
 
-def mount_value(mount: BindMount) -> str:
+def mount_value(mount: BindMount | VolumeMount) -> str:
     """Paths may contain commas: the value is a line of CSV."""
-    fields = ["type=bind", f"source={mount.source}", f"target={mount.place}"]
-    fields += [] if mount.is_writable else ["readonly"]
+    if isinstance(mount, VolumeMount):
+        fields = ["type=volume", f"source={mount.name}", f"target={mount.place}"]
+    else:
+        fields = ["type=bind", f"source={mount.source}", f"target={mount.place}"]
+        fields += [] if mount.is_writable else ["readonly"]
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(fields)
     return line.getvalue()

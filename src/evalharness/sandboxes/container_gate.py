@@ -2,7 +2,8 @@
 
 A folder of the harness is mounted in the container. Where the image has a shell, what it runs first is to read from a
 pipe in that folder, which blocks until the harness has entered its network. An image without one gets a socket there,
-which its program has to know of.
+which its program has to know of; with podman a shell of this machine waits instead, as the network of a container can
+be there before its program is started.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from evalharness.contracts.containers import BindMount, ContainerRequest
 from evalharness.contracts.sandbox import Ended
 from evalharness.sandboxes.none import NoSandbox, Watch
 from evalharness.sandboxes.way_out import WayOut
-from evalharness.workspaces import LockedFolder
+from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 PLACE = "/run/evalharness"
 PIPE = "gate"
@@ -31,18 +33,25 @@ _WAIT = f"""read _ <{PLACE}/{PIPE}
 command -v "$1" >/dev/null || {{ echo "{NOT_THERE} $1: not found" >&2; exit 127; }}
 exec "$@\""""
 _LOOK_S = 0.005
-OF_NO_RUN = "eval"
 
 
 class ContainerGate:
-    def __init__(self, port: int, run_id: str, *, has_shell: bool) -> None:
+    """`is_outside`: who waits at it is a process of this machine, before the container's program is started."""
+
+    def __init__(self, port: int, run_id: str, *, has_shell: bool, is_outside: bool) -> None:
         self._way_out = WayOut(port)
         self._has_shell = has_shell
+        self._has_pipe = has_shell or is_outside
         self._folder = LockedFolder(run_id or OF_NO_RUN)
         self._folder.path.chmod(0o755)
-        if has_shell:
-            os.mkfifo(self._folder.path / PIPE)
-            (self._folder.path / PIPE).chmod(0o644)
+        if self._has_pipe:
+            os.mkfifo(self.pipe)
+            self.pipe.chmod(0o644)
+
+    @property
+    def pipe(self) -> Path:
+        """Reading from it ends when the way out is open."""
+        return self._folder.path / PIPE
 
     async def before(self, request: ContainerRequest, words: tuple[str, ...]) -> ContainerRequest:
         """The request with the gate before its program, of which `words` are all the words."""
@@ -62,7 +71,7 @@ class ContainerGate:
     async def _watch(
         self, pid_of: Callable[[], Awaitable[int]], processes: NoSandbox, then: Watch | None, pid: int
     ) -> Ended:
-        if self._has_shell:
+        if self._has_pipe:
             await self._open(pid_of, processes)
         if then is not None:
             return await then(pid)
@@ -81,7 +90,7 @@ class ContainerGate:
         """The writing end of the pipe: it can be opened once somebody reads at the other."""
         while True:
             try:
-                return os.open(self._folder.path / PIPE, os.O_WRONLY | os.O_NONBLOCK)
+                return os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK)
             except OSError as error:
                 if error.errno != errno.ENXIO:
                     raise

@@ -2,16 +2,21 @@
 
 It waits on a pipe that closes when the harness ends for any reason. Containers belong to a daemon, so no signal to a
 process of the harness reaches them: without this, an agent would go on working, and spending, for nobody.
+
+Command lines of the harness that are still at work are not killed at once: a podman that is killed while it makes or
+removes a container leaves half of one, which has no label yet or no longer.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+
+from evalharness.sandboxes import process_tree
 
 _PACKAGE_FOLDER = Path(__file__).parents[2]
 _PROGRAM = (
@@ -20,18 +25,20 @@ _PROGRAM = (
 )
 DONE = b"done"
 CALL_S = 60.0
+FINISH_S = 60.0
+"""How long command lines of a killed harness may take to finish; builds and pulls may take longer, and are killed."""
 _CLEAN_SWEEPS = 5
 _MOST_SWEEPS = 300
 _PAUSE_S = 0.2
 
 
 class ContainerWatcher:
-    """Started before the first container of a process."""
+    """Started before the first container of a process. It also ends the processes that have one of `marks`."""
 
-    def __init__(self, program: str, environment: Mapping[str, str], filters: Sequence[str], kept_label: str) -> None:
-        words = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(_PACKAGE_FOLDER)]
+    def __init__(self, program: str, environment: Mapping[str, str], label: str, kept_label: str, marks: range) -> None:
+        words = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(_PACKAGE_FOLDER), program]
         self._popen = subprocess.Popen(
-            [*words, program, json.dumps(list(filters)), kept_label],
+            [*words, label, kept_label, str(marks.start), str(marks.stop)],
             cwd="/",
             env=dict(environment),
             stdin=subprocess.PIPE,
@@ -51,28 +58,35 @@ class ContainerWatcher:
         self._popen.wait()
 
 
-def watch(program: str, filters: str, kept_label: str) -> None:
-    """Wait until the harness is gone, then remove what it left until nothing more turns up.
-
-    What a killed command line had asked the daemon for may still turn up a moment later.
-    """
+def watch(program: str, label: str, kept_label: str, first_mark: str, last_mark: str) -> None:
+    """Wait until the harness is gone, then remove what it left until nothing more turns up."""
     if sys.stdin.buffer.read() == DONE:
         return
-    sweep_until_clean(lambda *words: _call(program, words), json.loads(filters), kept_label)
+    marks = range(int(first_mark), int(last_mark))
+    sweep_until_clean(partial(call, program), label, kept_label, marks)
 
 
-def sweep_until_clean(call: Callable[..., str], filters: Sequence[str], kept_label: str) -> None:
+def sweep_until_clean(call: Callable[..., str], label: str, kept_label: str, marks: range) -> None:
+    """What a command line has asked the daemon for may still turn up a moment after its end."""
+    killed_from_s = time.monotonic() + FINISH_S
     clean_sweeps = 0
     for _ in range(_MOST_SWEEPS):
-        clean_sweeps = clean_sweeps + 1 if not sweep(call, filters, kept_label) else 0
+        is_at_work = process_tree.lives_marked(marks)
+        if is_at_work and time.monotonic() > killed_from_s:
+            process_tree.kill_marked(marks)
+        found = sweep(call, label, kept_label, only_containers=is_at_work)
+        clean_sweeps = 0 if found or is_at_work else clean_sweeps + 1
         if clean_sweeps == _CLEAN_SWEEPS:
             return
         time.sleep(_PAUSE_S * 2**clean_sweeps)
 
 
-def sweep(call: Callable[..., str], filters: Sequence[str], kept_label: str) -> int:
-    """How many containers and images were found; those that are to be kept are only ended."""
-    flags = [word for each in filters for word in ("--filter", each)]
+def sweep(call: Callable[..., str], label: str, kept_label: str, *, only_containers: bool = False) -> int:
+    """How many containers, volumes and images were found; containers that are to be kept are only ended.
+
+    `only_containers`: while a command line is at work, a volume may be that of a container which is just being made.
+    """
+    flags = ("--filter", f"label={label}")  # no second one for volumes: to podman that is another choice
     found = call("ps", "-aq", "--no-trunc", *flags).split()
     kept = call("ps", "-aq", "--no-trunc", *flags, "--filter", f"label={kept_label}").split() if found else []
     running = call("ps", "-q", "--no-trunc", *flags, "--filter", f"label={kept_label}").split() if kept else []
@@ -81,16 +95,22 @@ def sweep(call: Callable[..., str], filters: Sequence[str], kept_label: str) -> 
         call("kill", *running)
     if removed:
         call("rm", "--force", "--volumes", *removed)
+    if only_containers:
+        return len(removed) + len(running)
+    volumes = call("volume", "ls", "--quiet", *flags).split()
+    if volumes:
+        call("volume", "rm", *volumes)
     images = call("images", "-aq", "--no-trunc", *flags).split()
     if images:
         call("rmi", "--force", *dict.fromkeys(images))
-    return len(removed) + len(running) + len(images)
+    return len(removed) + len(running) + len(volumes) + len(images)
 
 
-def _call(program: str, words: Sequence[str]) -> str:
+def call(program: str, *words: str, environment: Mapping[str, str] | None = None) -> str:
     try:
         done = subprocess.run(
             [program, *words],
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

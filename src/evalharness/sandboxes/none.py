@@ -28,16 +28,24 @@ _FIRST_PAUSE_S = 0.0005
 
 
 class NoSandbox(Sandbox, SandboxSession):
-    """Runs any number of processes at once, in one event loop. Calls of one session share only their folder."""
+    """Runs any number of processes at once, in one event loop. Calls of one session share only their folder.
 
-    def __init__(self, options: Any = None) -> None:
+    Without a guard, somebody else ends its processes if the harness is killed with -9: all have one of `marks`.
+    """
+
+    def __init__(self, options: Any = None, *, is_guarded: bool = True) -> None:
         super().__init__(options)
+        self._is_guarded = is_guarded
         self._marks = process_tree.new_marks()
         self._unused_marks = iter(self._marks)
         self._running: dict[RunningProcess, int] = {}  # and the mark of each
         self._guard: ProcessGuard | None = None
         self._looks_around = False
         self._has_started_any = False
+
+    @property
+    def marks(self) -> range:
+        return self._marks
 
     @asynccontextmanager
     async def session(self, workspace: str, owner: Owner = NO_OWNER) -> AsyncIterator[SandboxSession]:  # noqa: ARG002
@@ -47,8 +55,9 @@ class NoSandbox(Sandbox, SandboxSession):
         self, request: ProcessRequest, *, watch: Watch | None = None, pass_fds: Collection[int] = ()
     ) -> ProcessResult:
         """Run one process. `watch` is called with its pid, and returns when a limit is exceeded."""
-        if self._guard is None and process_tree.has_proc():
+        if not self._has_started_any and process_tree.has_proc():
             self._looks_around = not process_tree.adopts_orphans()
+        if self._is_guarded and self._guard is None and process_tree.has_proc():
             self._guard = _guard(self._marks)
         self._has_started_any = True
         mark = next(self._unused_marks)

@@ -166,12 +166,21 @@ def sweep(
 
 def kill_marked(marks: range) -> bool:
     """Kill what has one of `marks`, regardless of its parent; return whether there was nothing to do."""
-    pids = [pid for children in _children_table().values() for pid in children]
-    met = [process for pid in pids if (process := _read(pid)) is not None]
-    found = _members(met, marks, root=None)
+    found = _marked(marks)
     for process in found:
         _kill(process)
     return not found
+
+
+def lives_marked(marks: range) -> bool:
+    """Whether any process with one of `marks` has not ended yet, regardless of its parent."""
+    return has_proc() and not all(process.is_dead for process in _marked(marks))
+
+
+def _marked(marks: range) -> list[_Process]:
+    pids = [pid for children in _children_table().values() for pid in children]
+    met = [process for pid in pids if (process := _read(pid)) is not None]
+    return _members(met, marks, root=None)
 
 
 def family_of(root: int) -> list[int]:

@@ -10,7 +10,7 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -19,7 +19,7 @@ from evalharness.contracts.sandbox import Limits, ProcessResult
 from evalharness.contracts.services import Services
 from evalharness.contracts.target import Target, Task
 from evalharness.documents.session_image import image_named_by
-from evalharness.domain.case import Case
+from evalharness.domain.case import Case, CaseFile
 from evalharness.domain.finding import finding
 from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Record
@@ -93,9 +93,18 @@ class ContainerOptions(MachineOptions):
         return self
 
 
+class WantedImage(NamedTuple):
+    """What cases need that share an image: which one they name, and which files belong in it, by their digest."""
+
+    name: str = ""
+    files: str = ""
+
+
 class MachineTarget(Target):
     """What `container` and `docker-agent` share: images that are made once, and one container for each trial."""
 
+    mounts_workspace: ClassVar[bool] = True
+    """Whether the workspace is mounted. If not, a case's files are in its image, and are copied back at the end."""
     keeps_time_limit = True
     may_use_gateway = True
     has_own_machine = True
@@ -103,15 +112,20 @@ class MachineTarget(Target):
 
     def __init__(self, options: MachineOptions, spec: TargetSpec, services: Services) -> None:
         super().__init__(options, spec, services)
-        self._wanted: dict[str, None] = {}
-        self._images: dict[str, asyncio.Task[str]] = {}
+        self._wanted: dict[WantedImage, Mapping[str, CaseFile]] = {}
+        self._images: dict[WantedImage, asyncio.Task[str]] = {}
         self._digests: dict[str, str] = {}
 
     def images(self) -> Mapping[str, str]:
         return self._digests
 
     def expect(self, case: Case) -> None:
-        self._wanted[image_named_by(case.metadata)] = None
+        self._wanted.setdefault(self._wanted_by(case), {} if self.mounts_workspace else case.files)
+
+    def _wanted_by(self, case: Case) -> WantedImage:
+        files = {} if self.mounts_workspace else case.files
+        declared = digest({name: file.model_dump(mode="json") for name, file in files.items()}) if files else ""
+        return WantedImage(image_named_by(case.metadata), declared)
 
     async def open(self) -> None:
         """Every image that a case will need is there before the first trial."""
@@ -120,14 +134,12 @@ class MachineTarget(Target):
         await containers.open()
         if narrowed := containers.expect(self.options.limits.memory_bytes, on_demand.at_once):
             on_demand.hear(narrowed)
-        wanted = list(self._wanted or {"": None})
+        wanted = self._wanted or {WantedImage(): {}}
         on_demand.hear(finding("run.preparing_images", images=len(wanted)))
-        for number, name in enumerate(wanted, 1):
-            shown = name or self.usual_image
-            on_demand.hear(
-                finding("run.preparing_image", number=number, images=len(wanted), image=shown), is_passing=True
-            )
-            await self._image(name)
+        for number, (each, files) in enumerate(wanted.items(), 1):
+            shown = {"image": each.name or self.usual_image, "files": len(files)}
+            on_demand.hear(finding("run.preparing_image", number=number, images=len(wanted), **shown), is_passing=True)
+            await self._image(each, files)
 
     async def close(self) -> None:
         for task in self._images.values():
@@ -139,13 +151,13 @@ class MachineTarget(Target):
         """What the image of cases that name none is called."""
 
     @abstractmethod
-    async def make_image(self, name: str) -> str:
-        """The digest of the image for the cases that name this one, which may be none."""
+    async def make_image(self, name: str, files: Mapping[str, CaseFile]) -> str:
+        """The digest of the image for the cases that name this one, which may be none, and have these files."""
 
-    async def _image(self, name: str) -> str:
-        if name not in self._images:
-            self._images[name] = asyncio.create_task(self.make_image(name))
-        return await asyncio.shield(self._images[name])
+    async def _image(self, wanted: WantedImage, files: Mapping[str, CaseFile]) -> str:
+        if wanted not in self._images:
+            self._images[wanted] = asyncio.create_task(self.make_image(wanted.name, files))
+        return await asyncio.shield(self._images[wanted])
 
     async def image_id(self, name: str) -> str:
         self._digests[name] = await self.services.container_runtime().image_id(name)
@@ -154,7 +166,7 @@ class MachineTarget(Target):
     async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> ProcessResult:
         """Run the command in a new container, after the case's setup."""
         containers = self.services.container_runtime()
-        image = await self._image(image_named_by(task.case.metadata))
+        image = await self._image(self._wanted_by(task.case), task.case.files)
         setup, entrypoint = task.case.setup, None
         if setup:
             words = await containers.command_line(image, command)
@@ -165,7 +177,7 @@ class MachineTarget(Target):
             entrypoint=entrypoint,
             cwd=self.options.workspace,
             env={**self._environment(task), **through_gateway(task)},
-            mounts=(BindMount(str(task.workspace), self.options.workspace, is_writable=True), *self.mounts()),
+            mounts=self.mounts(task),
             stdin=stdin,
             timeout_s=task.timeout_s,
             keep_bytes=self.options.max_output_bytes,
@@ -177,14 +189,16 @@ class MachineTarget(Target):
         ended = await containers.run(request, task.owner)
         left = (ended.name, image, task.workspace, self.options.workspace, task.owner)
         task.leave(ContainerEndState(containers, *left))
+        if not self.mounts_workspace:
+            await task.came_back(await containers.copy_back(ended.name, self.options.workspace, task.workspace))
         result = ended.process
         if setup and result.exit_code == SETUP_FAILED and not result.stdout:
             said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
             raise TargetUnavailable(f"the setup failed: {said or f'exit code {SETUP_FAILED}'}")
         return result
 
-    def mounts(self) -> tuple[BindMount, ...]:
-        return ()
+    def mounts(self, task: Task) -> tuple[BindMount, ...]:
+        return (BindMount(str(task.workspace), self.options.workspace, is_writable=True),)
 
     def _environment(self, task: Task) -> dict[str, str]:
         known = self.services.environment
@@ -221,7 +235,7 @@ class ContainerTarget(MachineTarget):
             raise no_such_file("Dockerfile", self._dockerfile)
         await super().open()
 
-    async def make_image(self, name: str) -> str:
+    async def make_image(self, name: str, files: Mapping[str, CaseFile]) -> str:  # noqa: ARG002 - they are mounted
         file = self._dockerfile
         if name or file is None:
             return await self.image_id(name or self.options.image)

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from evalharness.contracts.containers import BindMount, Containers, EndState, ExportedState
 from evalharness.contracts.sandbox import Owner
-from evalharness.workspaces import LockedFolder
-
-OF_NO_RUN = "eval"
+from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 
 class ContainerEndState(EndState):

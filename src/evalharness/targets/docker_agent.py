@@ -1,11 +1,13 @@
 """docker-agent: an agent described in a file, run by docker-agent in a container of its own for each trial.
 
 The user's messages are its arguments, one turn after the other; it prints JSON events. The agent's folder is mounted
-read-only, and the trial's workspace is its working directory. Its image is the base with the program put into it.
+read-only. Its image is the base with the program put into it, and with the files of the case in its working directory.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,14 +17,17 @@ from pydantic import field_validator
 
 from evalharness.contracts.containers import BindMount
 from evalharness.contracts.target import Task
+from evalharness.domain.case import CaseFile
 from evalharness.domain.options import Options
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import TargetFailed, TargetUnavailable
 from evalharness.targets.answers import user_messages
 from evalharness.targets.container import MachineOptions, MachineTarget, no_such_file, transcript_of_run
+from evalharness.targets.container_end_state import digest_of_files
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.text import tail
+from evalharness.workspaces import OF_NO_RUN, LockedFolder, put_files
 
 NO_AGENT = "none"
 """In place of an image: the base has the program, and starts it."""
@@ -30,6 +35,10 @@ DEFAULT_AGENT_IMAGE = "docker/docker-agent:edge"
 PROGRAM = "/docker-agent"
 COMMAND = (PROGRAM, "run", "--exec", "--yolo", "--json")
 CONFIGS = "/configs"
+MADE = "evalharness-docker-agent"
+"""What the images are called that are made here."""
+_FILES = "files"
+"""The only folder of the build context; empty for a case without files."""
 KEYS = tuple(f"{vendor}_API_KEY" for vendor in ("OPENAI", "ANTHROPIC", "GOOGLE", "MISTRAL", "XAI", "NEBIUS"))
 """Passed on where the agent has a network: without one they would be of no use to it."""
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+")
@@ -64,6 +73,7 @@ class DockerAgentOptions(MachineOptions):
 
 class DockerAgentTarget(MachineTarget):
     Options: ClassVar[type[Options]] = DockerAgentOptions
+    mounts_workspace = False
     options: DockerAgentOptions
 
     @property
@@ -87,24 +97,39 @@ class DockerAgentTarget(MachineTarget):
     def usual_image(self) -> str:
         return self.options.base_image or self.options.agent_image
 
-    async def make_image(self, name: str) -> str:
+    async def make_image(self, name: str, files: Mapping[str, CaseFile]) -> str:
         """The program in the image that the case, else the target, names; without either, in docker-agent's own."""
-        containers = self.services.container_runtime()
         program = "" if self.options.agent_image == NO_AGENT else self.options.agent_image
         base = name or self.options.base_image or program
         if not base:
             raise TargetUnavailable("there is no image for the agent", hint="name one with base_image")
-        await self.image_id(base)
+        made_of = [await self.image_id(base)]
         lines = [f"FROM {base}", f"WORKDIR {self.options.workspace}"]
         if program and program != base:
-            await self.image_id(program)
+            made_of.append(await self.image_id(program))
             lines.append(f"COPY --from={program} {PROGRAM} {PROGRAM}")
         if program:
             words = ", ".join(f'"{word}"' for word in COMMAND)
             lines += ["ENV TELEMETRY_ENABLED=false", f"ENTRYPOINT [{words}]"]
-        return await containers.build(None, "\n".join(lines) + "\n")
+        # also without files: podman does not make a folder for WORKDIR alone
+        lines.append(f"COPY {json.dumps([f'{_FILES}/', f'{self.options.workspace}/'])}")
+        return await self._built("\n".join(lines) + "\n", made_of, files)
 
-    def mounts(self) -> tuple[BindMount, ...]:
+    async def _built(self, dockerfile: str, made_of: list[str], files: Mapping[str, CaseFile]) -> str:
+        """Named after all that is in it: what was built once, in whatever run, is not built again."""
+        containers = self.services.container_runtime()
+        context = LockedFolder(OF_NO_RUN)
+        try:
+            copied = context.path / _FILES
+            copied.mkdir()
+            await asyncio.to_thread(put_files, files, self.services.cases_root or self.services.root, copied)
+            content = await asyncio.to_thread(digest_of_files, copied)
+            name = f"{MADE}:{digest([dockerfile, made_of, content])[:16]}"
+            return await containers.local_id(name) or await containers.build(context.path, dockerfile, name)
+        finally:
+            await asyncio.to_thread(context.remove)
+
+    def mounts(self, task: Task) -> tuple[BindMount, ...]:  # noqa: ARG002 - its workspace is in the image
         return (BindMount(str(self._agent.parent), CONFIGS),)
 
     def _environment(self, task: Task) -> dict[str, str]:

@@ -48,6 +48,8 @@ class FakeContainers(Containers):
         self.dockerfiles: list[str] = []
         self.left: set[str] = set()
         """Containers and images that were not removed."""
+        self.named: set[str] = set()
+        """Names of images that were built."""
         self._script = ReplyQueue(*(results or (finished(),)))
 
     def __call__(self) -> Containers:
@@ -73,6 +75,11 @@ class FakeContainers(Containers):
         del name, folder
         return ()
 
+    async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
+        """A fake container touches nothing."""
+        del name, place, folder
+        return frozenset()
+
     async def commit(self, name: str) -> str:
         self.left.add(f"image-of-{name}")
         return f"image-of-{name}"
@@ -83,13 +90,17 @@ class FakeContainers(Containers):
     async def image_id(self, image: str) -> str:
         return image
 
+    async def local_id(self, image: str) -> str:
+        return image if image in self.named else ""
+
     async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
         del image
         return argv
 
-    async def build(self, folder: Path | None, dockerfile: str) -> str:
+    async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         del folder
         self.dockerfiles.append(dockerfile)
+        self.named.add(name)
         return f"image-{len(self.dockerfiles)}"
 
     async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:

@@ -247,6 +247,7 @@ SAMPLES: dict[str, Any] = {
     "single": True,
     "always": True,
     "excused": {"cases": ["c"], "states": [], "number": 1},
+    "files": 3,
     "too_few": {"cases": ["d"], "states": [], "number": 1},
     "lost": {"cases": ["a", "b"], "states": [], "number": 9},
     "flag": "--env",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import stat
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +20,7 @@ from evalharness.engine.planning.planned_cases import PlannedCase
 from evalharness.errors import SandboxUnavailable, TargetUnavailable, UsageError
 from evalharness.values.json_value import Json
 from evalharness.values.text import tail
-from evalharness.workspaces import LockedFolder, Snapshot, changed_files, confined, removed_files, snapshot
+from evalharness.workspaces import LockedFolder, Snapshot, changed_files, put_files, removed_files, snapshot
 
 
 class TrialSessions:
@@ -143,25 +142,12 @@ class TrialTask:
             self._tidy()
         folder = LockedFolder(self.run_id)
         try:
-            self._put_files(folder.path)
+            put_files(self._planned.case.files, self._root, folder.path)
             self._before = snapshot(folder.path) if self._planned.case.files else {}
         except (OSError, ValueError, UsageError):
             folder.remove()
             raise
         return folder
-
-    def _put_files(self, folder: Path) -> None:
-        for name, file in self._planned.case.files.items():
-            place = (folder / name).resolve()
-            if not place.is_relative_to(folder):
-                raise UsageError(f"the file {name} would be outside the workspace")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if file.path is not None:
-                source = confined(self._root, file.path)
-                shutil.copyfile(source, place)
-                place.chmod(source.stat().st_mode | stat.S_IRUSR | stat.S_IWUSR)  # a script stays executable
-            else:
-                place.write_text(file.text or "", encoding="utf-8")
 
     @property
     def setup(self) -> str:
@@ -178,6 +164,13 @@ class TrialTask:
 
     def leave(self, end_state: EndState) -> None:
         self.end_state = end_state
+
+    async def came_back(self, touched: Collection[str]) -> None:
+        folder = self.workspace
+        now = await asyncio.to_thread(snapshot, folder)
+        untouched = {name: mark for name, mark in now.items() if name not in touched}
+        removed = {name: None for name in touched if not os.path.lexists(folder / name)}
+        self._before = {**removed, **self._before, **untouched}
 
     async def settle(self) -> None:
         """What lies in the workspace by now is where the target starts from, and none of its doing."""

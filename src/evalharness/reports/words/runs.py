@@ -76,6 +76,11 @@ def _score_left_out(lacking: int, judged: int) -> str:
     return f"the score leaves out {lacking:,} of {count(judged, 'judged trial')}, which {has} none"
 
 
+def _preparing_image(number: int, images: int, image: str, files: int) -> str:
+    added = f" with {count(files, 'file')}" if files else ""
+    return f"preparing image {number} of {images}: {image}{added}"
+
+
 def _without_score(what: str) -> Words:
     def words(grader: str, trials: int, cases: Sequence[str], number: int, reason: str) -> str:
         first, *others = reason.strip().splitlines() or [""]
@@ -184,7 +189,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.containers_at_once": _containers_at_once,
         "run.preparing_images": lambda images: f"preparing {count(images, 'image')} for containers",
-        "run.preparing_image": "preparing image {number} of {images}: {image}",
+        "run.preparing_image": _preparing_image,
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
         "run.gate_failed": lambda checks, failed: f"the gate failed on {', '.join(checks)}{_failed_too(failed)}",
         "run.gate_passed": lambda failed: f"the gate passed{_failed_too(failed)}",

@@ -1,0 +1,95 @@
+"""The images of docker and podman: looked up, pulled, built, and asked what they declare."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalharness.domain.run import ContainerOptions
+from evalharness.errors import Hint, TargetUnavailable
+from evalharness.sandboxes.container_program import PULL_S, ContainerProgram, said
+
+
+class ContainerImages:
+    """What was looked up once is known for the whole run."""
+
+    def __init__(self, program: ContainerProgram, options: ContainerOptions) -> None:
+        self._program = program
+        self._pull = options.pull
+        self._ids: dict[str, asyncio.Task[str]] = {}  # digests of images by name
+        self._configs: dict[str, asyncio.Task[Mapping[str, Any]]] = {}
+
+    async def image_id(self, image: str) -> str:
+        """A run means one image by a name."""
+        if image not in self._ids:
+            self._ids[image] = asyncio.create_task(self._pulled(image))
+        return await asyncio.shield(self._ids[image])
+
+    async def _pulled(self, image: str) -> str:
+        found = "" if self._pull == "always" else await self.local_id(image)
+        if found:
+            return found
+        kind = self._program.kind
+        if self._pull == "never":
+            hint = Hint("hint.pull_image", image=image, runtime=kind)
+            raise TargetUnavailable(f"there is no image {image} here", hint=hint)
+        pulled = await self._program.call("pull", "--quiet", image, timeout_s=PULL_S)
+        if pulled.exit_code != 0:
+            hint = Hint("hint.no_image", image=image, runtime=kind)
+            raise TargetUnavailable(f"the image {image} cannot be pulled: {said(pulled)}", hint=hint)
+        return _digest(await self._program.say("image", "inspect", "--format", "{{.Id}}", image))
+
+    async def local_id(self, image: str) -> str:
+        """Without pulling: empty where there is none here."""
+        found = await self._program.call("image", "inspect", "--format", "{{.Id}}", image)
+        return _digest(found.stdout.decode()) if found.exit_code == 0 else ""
+
+    async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
+        config = await self._config(image)
+        words = (*_words(config.get("Entrypoint")), *(argv or _words(config.get("Cmd"))))
+        if not words:
+            raise TargetUnavailable(f"the image {image} says no command to run", hint="give one")
+        return words
+
+    async def volumes(self, image: str) -> tuple[str, ...]:
+        """The places that it declares to be volumes."""
+        return tuple((await self._config(image)).get("Volumes") or ())
+
+    async def _config(self, image: str) -> Mapping[str, Any]:
+        if image not in self._configs:
+            self._configs[image] = asyncio.create_task(self._inspected(image))
+        return await asyncio.shield(self._configs[image])
+
+    async def _inspected(self, image: str) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = json.loads(
+            await self._program.say("image", "inspect", "--format", "{{json .Config}}", image)
+        )
+        return config
+
+    async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
+        program = self._program
+        env = {**program.environment, "DOCKER_BUILDKIT": "0"} if program.kind == "docker" else None
+        words = ["build", "--quiet", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
+        words += ["--tag", name] if name else []
+        context = ("--file", "-", str(folder)) if folder is not None else ("-",)
+        built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
+        if built.exit_code != 0:
+            raise TargetUnavailable(f"the image cannot be built: {said(built)}")
+        return _digest(built.stdout.decode().split()[-1])
+
+    async def load(self, name: str, archive: bytes) -> None:
+        """An image with this name, made of one archive of its files, unless there is one."""
+        if not await self.local_id(name):
+            await self._program.say("import", "-", name, stdin=archive)
+
+
+def _digest(written: str) -> str:
+    return written.strip().removeprefix("sha256:")
+
+
+def _words(written: Any) -> tuple[str, ...]:
+    """podman writes down an entrypoint of one word as a text."""
+    return tuple(written.split() if isinstance(written, str) else written or ())

@@ -1,0 +1,114 @@
+"""The command-line program of docker or podman: found, asked what it is, and called.
+
+What containers and images are is decided elsewhere; here a call is an ordinary process with an answer and a time limit.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
+from evalharness.errors import Hint, SandboxUnavailable
+from evalharness.sandboxes import container_command
+from evalharness.sandboxes.container_command import Kind
+from evalharness.sandboxes.none import NoSandbox
+
+PROGRAMS: tuple[Kind, ...] = ("docker", "podman")
+ANSWER_S = 60.0
+"""How long it may take for what takes it moments."""
+PULL_S = 3600.0
+ENTRY_BYTES = 16_777_216
+LARGEST_EXPORT = 16 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerProgram:
+    path: str
+    kind: Kind
+    memory_bytes: int
+    """Of the machine of its containers."""
+    environment: Mapping[str, str]
+    processes: NoSandbox
+
+    async def call(
+        self, *words: str, stdin: bytes = b"", timeout_s: float = ANSWER_S, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        own = self.environment if env is None else env
+        argv = (self.path, *words)
+        request = ProcessRequest(argv, "/", own, stdin=stdin, timeout_s=timeout_s, keep_bytes=ENTRY_BYTES)
+        return await self.processes.run(request)
+
+    async def say(
+        self, *words: str, stdin: bytes = b"", timeout_s: float = ANSWER_S, env: Mapping[str, str] | None = None
+    ) -> str:
+        """What it answered; raises SandboxUnavailable if it refused."""
+        answered = await self.call(*words, stdin=stdin, timeout_s=timeout_s, env=env)
+        if answered.exit_code != 0:
+            raise SandboxUnavailable(f"{self.kind} {words[0]} failed: {said(answered)}")
+        return answered.stdout.decode(errors="replace")
+
+    async def save(self, archive: Path, *words: str) -> ProcessResult:
+        """What it writes to its output, which is no text and may be large, in a file."""
+        line = f'ulimit -f {LARGEST_EXPORT // 512}; out=$1; shift; exec "$@" >"$out"'
+        argv = ("/bin/sh", "-c", line, "sh", str(archive), self.path, *words)
+        return await self.processes.run(ProcessRequest(argv, "/", self.environment, timeout_s=PULL_S))
+
+
+async def found_program(wanted: str, environment: Mapping[str, str], processes: NoSandbox) -> ContainerProgram:
+    """The wanted runtime, or the first that answers of those that are installed."""
+    wrong: list[str] = []
+    hints: list[Hint | str] = []
+    for name in (wanted,) if wanted else PROGRAMS:
+        path = shutil.which(name, path=environment.get("PATH", ""))
+        if path is None:
+            wrong.append(f"{name} is not installed")
+            continue
+        try:
+            return await _described(path, container_command.own_environment(environment), processes)
+        except SandboxUnavailable as error:
+            wrong.append(error.message)
+            hints += [error.hint] if error.hint else []
+    raise SandboxUnavailable(
+        f"containers need a container runtime: {'; '.join(wrong)}",
+        hint=hints[0] if hints else Hint("hint.install_containers"),
+    )
+
+
+async def _described(path: str, environment: Mapping[str, str], processes: NoSandbox) -> ContainerProgram:
+    async def ask(*words: str) -> str:
+        answered = await processes.run(ProcessRequest((path, *words), "/", environment, timeout_s=ANSWER_S))
+        if answered.exit_code != 0:
+            raise SandboxUnavailable(f"{path} does not answer: {said(answered)}")
+        return answered.stdout.decode(errors="replace").strip()
+
+    kind: Kind = "podman" if "podman" in (await ask("--version")).lower() else "docker"
+    if kind == "podman":
+        memory, is_remote = (await ask("info", "--format", "{{.Host.MemTotal}} {{.Host.ServiceIsRemote}}")).split()
+        _refuse_elsewhere(path, "another machine" if is_remote == "true" else "")
+    else:
+        place = await ask("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+        _refuse_elsewhere(path, "" if place.startswith("unix://") else place)
+        memory = await ask("info", "--format", "{{.MemTotal}}")
+    if not memory.isdigit() or not int(memory):
+        raise SandboxUnavailable(f"{path} does not answer: it says nothing about its memory")
+    return ContainerProgram(path, kind, int(memory), environment, processes)
+
+
+def _refuse_elsewhere(path: str, place: str) -> None:
+    if place:
+        raise SandboxUnavailable(
+            f"the containers of {path} run elsewhere ({place}), where the files of a trial are not",
+            hint="use a container runtime of this machine: unset DOCKER_HOST, or choose another docker context",
+        )
+
+
+def said(result: ProcessResult) -> str:
+    """The last line that it wrote to stderr: what went wrong."""
+    lines = result.stderr.decode(errors="replace").strip().splitlines()
+    written = [line for line in lines if line.strip() and not line.startswith("Run 'docker ")]
+    if written:
+        return written[-1].removeprefix("docker: ").removeprefix("Error: ").strip()[:500]
+    return f"exit code {result.exit_code}" if result.ended == "exited" else f"its {result.ended} ran out"

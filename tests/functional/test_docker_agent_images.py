@@ -1,0 +1,90 @@
+"""Images of docker-agent: made once for each base and working directory, and found again by their content."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from container_runtimes import TestRuntime
+from driving import Outcome, drive
+from test_docker_agent_target import AGENT_IMAGE, ask, make_project, session
+
+BASE = "evalharness-test:base"
+ALONE = {"image": BASE, "assertions": [{"type": "contains", "value": "configured"}]}
+LARGE = b"\0" * 2_000_000
+
+
+def prepare(runtime: TestRuntime, folder: Path, sessions: dict[str, dict[str, Any]]) -> None:
+    """`two` has a file, a script below a folder, and a large file; the base has a file of its own there."""
+    runtime.image(BASE, {"working_dir/own.txt": "of the base"})
+    make_project(runtime, folder, sessions)
+    two = folder / "evals/working_dirs/two"
+    (two / "sub").mkdir()
+    (two / "sub/run.sh").write_text("#!/bin/sh\necho ran\n")
+    (two / "sub/run.sh").chmod(0o755)
+    (two / "large").write_bytes(LARGE)
+    if earlier := made_images(runtime):
+        runtime.call("rmi", "--force", *earlier)
+
+
+def made_images(runtime: TestRuntime) -> set[str]:
+    listed = runtime.call("images", "--format", "{{.Repository}}:{{.Tag}}").split()
+    return {name for name in listed if "evalharness-docker-agent:" in name}
+
+
+def kept_files(folder: Path, done: Outcome, case: str) -> dict[str, str]:
+    shown = drive(folder, "show", done.run_name, case, "--json").json["trials"][0]["trial"]["attempts"][-1]
+    files: dict[str, str] = shown["transcript"]["files"]
+    return files
+
+
+def test_an_image_for_each_base_and_working_directory(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    setup = "sub/run.sh >ran.txt; echo other >a.txt; rm own.txt"
+    sessions = {
+        "first": session("How many?", working_dir="two", setup=setup, **ALONE),
+        "second": session("How many?", working_dir="two", **ALONE),
+        "other": session("How many?", **ALONE),
+        "gone": session("How many?", working_dir="two", setup="rm -r /working_dir", **ALONE),
+        "empty": session("How many?", working_dir="two", setup="cd /; rm -r working_dir; mkdir working_dir", **ALONE),
+    }
+    prepare(container_runtime, tmp_path, sessions)
+    done = ask(tmp_path, container_runtime)
+    assert done.code == 0, done.both
+    answers = {
+        trial["case_id"]: trial["output"].partition("files ")[2].split(";")[0] for trial in done.report["trials"]
+    }
+    assert answers == {
+        "first": "a.txt large ran.txt sub ",
+        "second": "a.txt large own.txt sub ",
+        "other": "own.txt ",
+        "gone": "",
+        "empty": "",
+    }
+    assert kept_files(tmp_path, done, "first") == {"a.txt": "other\n", "made.txt": "made\n", "ran.txt": "ran\n"}
+    assert kept_files(tmp_path, done, "second") == {"made.txt": "made\n"}, "neither the large file nor that of the base"
+    assert kept_files(tmp_path, done, "other") == {"made.txt": "made\n"}
+    made = made_images(container_runtime)
+    assert len(made) == 2, "one with the working directory, and one without"
+    images = container_runtime.images()
+    assert ask(tmp_path, container_runtime).code == 0
+    assert container_runtime.images() == images, "found again by another run"
+    (tmp_path / "evals/working_dirs/two/a.txt").write_text("changed")
+    assert ask(tmp_path, container_runtime, "--only", "second").code == 0
+    assert len(made_images(container_runtime) - made) == 1
+    assert (container_runtime.containers(), container_runtime.volumes()) == ([], [])
+
+
+def test_what_a_kept_container_has(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    runtime = use_runtime("docker")
+    prepare(runtime, tmp_path, {"count": session("How many?", working_dir="two", **ALONE)})
+    flags = ("--container-runtime", "docker", "--agent-image", AGENT_IMAGE, "--keep-containers")
+    done = drive(tmp_path, "docker-agent", "agent.yaml", *flags, env=dict(runtime.environment))
+    assert done.code == 0, done.both
+    [kept] = runtime.containers()
+    runtime.call("export", "--output", str(tmp_path / "files.tar"), kept)
+    with tarfile.open(tmp_path / "files.tar") as files:
+        inside = {name for name in files.getnames() if name.startswith("working_dir/")}
+    assert inside == {f"working_dir/{name}" for name in ("a.txt", "large", "made.txt", "own.txt", "sub", "sub/run.sh")}
+    runtime.call("rm", "--volumes", kept)
