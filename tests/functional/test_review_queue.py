@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 from collections import Counter
 from collections.abc import Iterator
@@ -331,14 +332,16 @@ def test_gold_looks_like_a_conversation_where_conversations_are_shown(harness: H
         messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "a"}]
         return Answer(output="a", messages=messages)
 
-    (tmp_path / "gold.jsonl").write_text('{"input": "gold", "output": "g", "rating": true}')
+    gold = [json.dumps({"input": f"gold {n}", "output": "g", "rating": True}) for n in range(4)]
+    (tmp_path / "gold.jsonl").write_text("\n".join(gold))
     grader = human(gold="gold.jsonl", show="transcript")
-    run_of(harness, suite(*[case(n, grader) for n in range(3)]), tmp_path, chat)
+    run_of(harness, suite(*[case(n, grader) for n in range(31)]), tmp_path, chat)
     seen: list[SeenItem] = []
     rate_all(harness, "ann", lambda item: seen.append(item) or True)
-    assert "gold" in [item.question for item in seen]
+    # The order is random, and gold behind the last real answer is not asked for: for all four, one time in 52,360.
+    assert any(item.question.startswith("gold") for item in seen)
     shapes = [[(message["role"], list(message)) for message in item.answers[0].messages] for item in seen]
-    assert shapes == [[("user", ["role", "content"]), ("assistant", ["role", "content"])]] * 4
+    assert shapes == [[("user", ["role", "content"]), ("assistant", ["role", "content"])]] * len(seen)
 
 
 def test_a_run_that_was_killed_before_anybody_was_asked_is_found(harness: Harness, tmp_path: Path) -> None:
