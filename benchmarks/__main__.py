@@ -136,6 +136,8 @@ def _options() -> BenchmarkOptions:
         "--repeat", type=int, default=1, metavar="N", help="measure N times, with a table for each; not the statistics"
     )
     given = parser.parse_args()
+    if given.repeat < 1:
+        parser.error("--repeat must be at least 1")
     python = Path(shutil.which(given.peer_python) or given.peer_python).absolute()  # peers run in folders of their own
     return BenchmarkOptions(
         quick=given.quick, only=tuple(given.only or ()), peer_python=str(python), repetitions=given.repeat

@@ -1,8 +1,8 @@
 """How often strict flips fails a run of an unchanged agent: exact, from the rule itself.
 
-With one trial per case, a case fails the gate if it passed the baseline, fails now, and failed in no earlier run of the
-history, to which the baseline belongs: any such failure came back, because the baseline passed. With five trials in
-both runs, it fails the gate if all passed before and none passes now.
+With one trial per case, a case fails the gate if it passed in the baseline, fails now and failed in no earlier run of
+the history. (An earlier failure excuses it: the baseline, which is the newest of those runs, passed again.) With five
+trials in both runs, it fails the gate if all passed before and none passes now.
 """
 
 from __future__ import annotations

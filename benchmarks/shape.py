@@ -186,11 +186,12 @@ def _growth(folder: str, options: BenchmarkOptions) -> Iterator[Row]:
         cost = _run(folder, written_suite(folder, number, trials))
         each_us, each_kb = cost.cpu_s / number / trials * 1e6, cost.peak_mb / number / trials * 1024
         what = f"{number:,} cases × {trials}"
+        per_case = f", {_each(each_us, each_kb, trials)} a case" if trials > 1 else ""
         within = cases != LARGE or _is_within(cost, LARGE_RUN_BUDGET)
         limit = f"≤ {LARGE_RUN_BUDGET[0]:g} s, ≤ {LARGE_RUN_BUDGET[1]} MB; " if cases == LARGE else ""
         grows = per_trial_us and each_us > 1.1 * per_trial_us
         yield Row(
-            what, cost.shown(), f"{_each(each_us, each_kb, 1)} a trial, {_each(each_us, each_kb, trials)} a case",
+            what, cost.shown(), f"{_each(each_us, each_kb, 1)} a trial{per_case}",
             f"{limit}a trial costs no more than in the row above" if per_trial_us else "",
             within and not grows if per_trial_us else None,
         )  # fmt: skip

@@ -13,6 +13,7 @@ from evalharness.domain.case_result import earlier_cases
 from evalharness.domain.comparison import (
     THRESHOLD,
     Regressions,
+    Rule,
     TaskChange,
     task_changes,
 )
@@ -65,6 +66,7 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
     comparable = [(each, gate) for each, gate in gated if each.report.metadata.run_id not in refused]
     comparisons = compare_reports(old, comparable, request.rule, store, today)
     threshold = THRESHOLD if request.threshold is None else request.threshold
+    rule: Rule
     tasks = [change for each, gate in gated for change in _tasks(old, each, threshold, gate.quarantined_on(today))]
     if request.threshold is None:
         comparisons = [
@@ -72,15 +74,17 @@ async def check_regressions(context: Context, request: RegressionRequest) -> Reg
             for comparison, run in zip(comparisons, comparable, strict=True)
         ]
         verdict, codes = judge_comparisons(comparisons, comparable, request.inconclusive)
+        rule = "flips" if verdict == "FAILED" else "comparison"
     else:
         verdict, codes = ("REGRESSION", [1]) if any(task.degraded for task in tasks) else ("NO REGRESSION", [0])
+        rule = "threshold"
     broken = {each.report.metadata.run_id for each in new if each.report.is_broken}
     bad = [*(BROKE for _ in broken), *(UsageError.exit_code for run_id in refused if run_id not in broken)]
     return Regressions(
         suite_name=suite_name,
         verdict="INVALID" if bad else verdict,
         exit_code=worst([*codes, *bad]),
-        rule="threshold" if request.threshold is not None else "flips" if verdict == "FAILED" else "comparison",
+        rule=rule,
         notes=(
             *notes,
             *(finding("comparison.refused", "error", message=why, hint=None) for why in refused.values()),

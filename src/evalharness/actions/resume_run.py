@@ -71,7 +71,9 @@ def _resumable_runs(store: Store, reference: str | None) -> list[Run]:
 
 
 async def continue_runs(context: Context, runs: list[Run], request: ResumeRequest, execution: Execution) -> list[Run]:
-    await asyncio.to_thread(remove_leftovers)  # also where no trial is pending: the last ones may have been killed late
+    await asyncio.to_thread(
+        remove_leftovers
+    )  # even if no trial is pending: the process may have been killed after the last one
     unfinished: list[PreparedRun] = []
     for run in runs:
         if run.regrade_of:

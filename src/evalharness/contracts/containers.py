@@ -27,7 +27,7 @@ class BindMount(NamedTuple):
 
 
 class VolumeMount(NamedTuple):
-    """A volume of the runtime inside a container. Before its first use it has what the image has at that place."""
+    """A volume of the runtime. On first use it contains what the image has at that place."""
 
     name: str
     place: str
@@ -143,9 +143,9 @@ class Containers(ABC):
 
     @abstractmethod
     async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
-        """Replace what is in a folder of this machine by what a container that has ended has at a place.
+        """Replace the contents of a folder of this machine with what a container that has ended has at a place.
 
-        Returned are the paths below the place that its program made, changed or removed.
+        Returns the paths below the place that its program made, changed or removed.
         """
 
     @abstractmethod
@@ -161,7 +161,7 @@ class Containers(ABC):
 
     @abstractmethod
     async def local_id(self, image: str) -> str:
-        """The digest of an image, which is not pulled: empty where there is none."""
+        """The digest of an image that is here already, else empty; nothing is pulled."""
 
     @abstractmethod
     async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:

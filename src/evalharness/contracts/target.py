@@ -74,8 +74,8 @@ class Task(Protocol):
         """What is left of the trial, for its graders; it is closed when they are done."""
         ...
 
-    async def came_back(self, touched: Collection[str]) -> None:
-        """The workspace is now what a machine of the target's own left of it, where only these paths were touched."""
+    async def workspace_replaced(self, touched: Collection[str]) -> None:
+        """The workspace was replaced with what the target's container left; only `touched` paths were changed there."""
         ...
 
     async def session(self, sandbox: Sandbox) -> SandboxSession:

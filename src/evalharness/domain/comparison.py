@@ -241,7 +241,7 @@ class Comparison(Record):
 
     @property
     def lost(self) -> Finding | None:
-        """The note that names the cases that decide alone: each of them fails it, whatever its verdict is."""
+        """The note about lost cases. Each of them fails the comparison, whatever its verdict."""
         return next((note for note in self.notes if note.code == LOST and note.severity == "error"), None)
 
     @property
@@ -366,6 +366,9 @@ ORDER: tuple[ComparisonVerdict, ...] = ("REGRESSION", "INCONCLUSIVE", "NO REGRES
 """Worst first."""
 
 
+Rule = Literal["comparison", "flips", "threshold"]
+
+
 class Regressions(Record):
     """By `rule`, what decides: the worst comparison; cases that are lost (`flips`: FAILED); or a task's score that fell
     by more than the threshold that was asked for. A run that is INVALID decides nothing, and says so.
@@ -376,7 +379,7 @@ class Regressions(Record):
     suite_name: str
     verdict: ComparisonVerdict | Literal["FAILED", "INVALID"]
     exit_code: int
-    rule: Literal["comparison", "flips", "threshold"] = "comparison"
+    rule: Rule = "comparison"
     notes: tuple[Finding, ...] = ()
     comparisons: tuple[Comparison, ...]
     threshold: float

@@ -14,14 +14,14 @@ from evalharness.errors import ImpossibleFigure, TargetFailed
 from evalharness.values.json_value import Json
 
 
-def _not_text(figure: Any) -> Any:
+def _only_number(figure: Any) -> Any:
     if isinstance(figure, bool | str | bytes):
         raise ValueError("must be a number")
     return figure
 
 
-Amount = Annotated[float, BeforeValidator(_not_text)]
-Tokens = Annotated[int, BeforeValidator(_not_text)]
+Amount = Annotated[float, BeforeValidator(_only_number)]
+Tokens = Annotated[int, BeforeValidator(_only_number)]
 
 
 class ToolCall(Record):
@@ -83,7 +83,7 @@ class Transcript(Answer):
     @classmethod
     def of_text(cls, output: str) -> Transcript:
         """A text and nothing else, which most answers are: there is nothing in it to check."""
-        return Transcript.unchecked({**_unsaid(), "output": output, "files": {}}, _ONLY_OUTPUT)
+        return Transcript.unchecked({**_defaults_of(), "output": output, "files": {}}, _ONLY_OUTPUT)
 
     @property
     def text(self) -> str:
@@ -95,7 +95,7 @@ _ONLY_OUTPUT = frozenset(("output",))
 
 
 @cache
-def _unsaid() -> dict[str, Any]:
+def _defaults_of() -> dict[str, Any]:
     """The defaults of a transcript; of those that can be changed each transcript gets its own."""
     return dict(vars(Transcript()))
 

@@ -75,6 +75,12 @@ class Outcome(NamedTuple):
         return self.cause in ("not_needed", "given_up")
 
 
+class Spent(NamedTuple):
+    cost_usd: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+
+
 class TrialTape(Record):
     """What was recorded of a trial, to be stored with it, and what its replay found."""
 
@@ -137,27 +143,27 @@ class Trial(Record):
         return self.last.measured_s
 
     @property
-    def spent(self) -> tuple[float | None, int | None, int | None]:
-        """Cost in USD, tokens in and tokens out."""
+    def spent(self) -> Spent:
         transcripts = [attempt.transcript for attempt in self.attempts if attempt.transcript is not None]
         costs = [each.cost_usd for each in transcripts if each.cost_usd is not None]
         usages = [each.usage for each in transcripts if each.usage is not None]
         cost_usd = sum(costs) if costs else None
         if not usages:
-            return cost_usd, None, None
-        return cost_usd, sum(usage.input_tokens for usage in usages), sum(usage.output_tokens for usage in usages)
+            return Spent(cost_usd, None, None)
+        tokens_in, tokens_out = sum(each.input_tokens for each in usages), sum(each.output_tokens for each in usages)
+        return Spent(cost_usd, tokens_in, tokens_out)
 
     @property
     def cost_usd(self) -> float | None:
-        return self.spent[0]
+        return self.spent.cost_usd
 
     @property
     def input_tokens(self) -> int | None:
-        return self.spent[1]
+        return self.spent.input_tokens
 
     @property
     def output_tokens(self) -> int | None:
-        return self.spent[2]
+        return self.spent.output_tokens
 
     @property
     def judgings(self) -> tuple[Judging, ...]:

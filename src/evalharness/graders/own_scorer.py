@@ -109,6 +109,10 @@ def as_score(returned: Any, name: str) -> Score:
 
 def _kept(score: Score) -> Score:
     """The scorer may use its mappings again for the next score."""
+    metadata = kept_evidence(score.metadata)
     return score.model_copy(
-        update={"raw_value": kept_evidence(score.raw_value), "metadata": kept_evidence(score.metadata)}
+        update={
+            "raw_value": kept_evidence(score.raw_value),
+            "metadata": metadata if isinstance(metadata, dict) else {"metadata": metadata},
+        }
     )

@@ -1,8 +1,8 @@
 """Limits the number of concurrent requests to one server with one key to what the server can handle.
 
-The limit starts at 1,000, or at what is asked for, and grows with every reply, as in TCP, so that it doubles in each
-round. It halves when the server reports an overload. While the server asks clients to wait, nothing is sent, and calls
-that cannot wait that long fail at once. This module sends nothing itself.
+The limit starts at 1,000, or at its ceiling if that is lower, and grows with every reply, as in TCP, so that it doubles
+in each round. It halves when the server reports an overload. While the server asks clients to wait, nothing is sent,
+and calls that cannot wait that long fail at once. This module sends nothing itself.
 """
 
 from __future__ import annotations

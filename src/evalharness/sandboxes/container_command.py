@@ -47,7 +47,10 @@ START_AFTER_READING = """\
 "$0" init "$1" >/dev/null || exit
 read _ <"$2"
 exec "$0" start --attach --interactive "$1\""""
-"""For the shell of this machine, with podman, a container that was created, and a pipe."""
+"""A script for this machine's shell: its arguments are podman, the name of a created container, and a pipe.
+
+The network exists before the program starts.
+"""
 
 
 def container_name(owner: Owner) -> str:

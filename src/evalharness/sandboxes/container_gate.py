@@ -36,7 +36,7 @@ _LOOK_S = 0.005
 
 
 class ContainerGate:
-    """`is_outside`: who waits at it is a process of this machine, before the container's program is started."""
+    """`is_outside`: a process of this machine waits at the gate, before the container's program starts."""
 
     def __init__(self, port: int, run_id: str, *, has_shell: bool, is_outside: bool) -> None:
         self._way_out = WayOut(port)

@@ -20,10 +20,10 @@ class ContainerImages:
         self._program = program
         self._pull = options.pull
         self._ids: dict[str, asyncio.Task[str]] = {}  # digests of images by name
-        self._configs: dict[str, asyncio.Task[Mapping[str, Any]]] = {}
+        self._configs: dict[str, Mapping[str, Any]] = {}
 
     async def image_id(self, image: str) -> str:
-        """A run means one image by a name."""
+        """Looked up once, so that a name means the same image throughout a run."""
         if image not in self._ids:
             self._ids[image] = asyncio.create_task(self._pulled(image))
         return await asyncio.shield(self._ids[image])
@@ -60,14 +60,9 @@ class ContainerImages:
 
     async def _config(self, image: str) -> Mapping[str, Any]:
         if image not in self._configs:
-            self._configs[image] = asyncio.create_task(self._inspected(image))
-        return await asyncio.shield(self._configs[image])
-
-    async def _inspected(self, image: str) -> Mapping[str, Any]:
-        config: Mapping[str, Any] = json.loads(
-            await self._program.say("image", "inspect", "--format", "{{json .Config}}", image)
-        )
-        return config
+            written = await self._program.say("image", "inspect", "--format", "{{json .Config}}", image)
+            self._configs[image] = json.loads(written)
+        return self._configs[image]
 
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         program = self._program

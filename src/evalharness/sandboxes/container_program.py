@@ -18,7 +18,7 @@ from evalharness.sandboxes.none import NoSandbox
 
 PROGRAMS: tuple[Kind, ...] = ("docker", "podman")
 ANSWER_S = 60.0
-"""How long it may take for what takes it moments."""
+"""Time limit of calls that usually take moments."""
 PULL_S = 3600.0
 ENTRY_BYTES = 16_777_216
 LARGEST_EXPORT = 16 * 1024**3
@@ -29,7 +29,7 @@ class ContainerProgram:
     path: str
     kind: Kind
     memory_bytes: int
-    """Of the machine of its containers."""
+    """Of the machine that its containers run on."""
     environment: Mapping[str, str]
     processes: NoSandbox
 

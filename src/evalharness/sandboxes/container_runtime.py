@@ -147,7 +147,7 @@ class ContainerRuntime(Containers):
             try:
                 return await self._run(name, request, owner, watch, waits_at)
             finally:
-                await self._own_files(request, owner)
+                await self._take_files_back(request, owner)
 
     async def _has_shell(self, image: str) -> bool:
         """Asked once of each image: a container of it is tried."""
@@ -185,14 +185,14 @@ class ContainerRuntime(Containers):
             request = replace(request, mounts=(*volumes, *request.mounts))
             with ExitStack() as held:
                 filtered = memory_file(held, self._profile) if request.is_isolated and self._profile else None
-                words = container_command.run_words(request, name, marks, self.kind, filtered)
+                argv = [self._found.path, *container_command.run_words(request, name, marks, self.kind, filtered)]
                 env = container_command.runtime_environment(self._found.environment, request)
                 if waits_at is not None:
-                    await self._found.say("create", *words[1:], env=env)
+                    await self._found.say("create", *argv[2:], env=env)
                     line = container_command.START_AFTER_READING
-                    words = ["-c", line, self._found.path, name, str(waits_at)]
+                    argv = [SHELL, "-c", line, self._found.path, name, str(waits_at)]
                 process = ProcessRequest(
-                    argv=(SHELL if waits_at else self._found.path, *words),
+                    argv=tuple(argv),
                     cwd="/",
                     env=env,
                     stdin=request.stdin,
@@ -211,16 +211,16 @@ class ContainerRuntime(Containers):
             raise
         return ContainerResult(name, result)
 
-    async def _own_files(self, request: ContainerRequest, owner: Owner) -> None:
+    async def _take_files_back(self, request: ContainerRequest, owner: Owner) -> None:
         """What the container left in folders of this machine can be read and removed by the harness."""
-        if os.geteuid() == 0:
+        if request.is_isolated or os.geteuid() == 0:  # an isolated program runs as the harness's own user
             return
         for mount in request.mounts:
             folder = Path(mount.source) if isinstance(mount, BindMount) and mount.is_writable else None
             if folder is not None and await asyncio.to_thread(foreign_files.are_in, folder):
                 mine = LockedFolder(owner.run_id or OF_NO_RUN)
                 try:
-                    given = foreign_files.giving_them_to_the_owner_of(mine.path, folder, await self.system_image())
+                    given = foreign_files.chown_request(mine.path, folder, await self.system_image())
                     done = await self._run(container_command.container_name(owner), given, owner)
                     await self._discard(done.name)
                 finally:
@@ -289,10 +289,7 @@ class ContainerRuntime(Containers):
 
     async def export(self, name: str, folder: Path) -> tuple[str, ...]:
         """The files of the container first, then those of its volumes, which are no part of them."""
-        mounts = json.loads(
-            await self._found.say("inspect", "--type", "container", "--format", "{{json .Mounts}}", name)
-        )
-        volumes = tuple(str(mount["Destination"]) for mount in mounts if mount["Type"] == "volume")
+        volumes = await self._volume_places(name)
         with tempfile.TemporaryDirectory(prefix="unpacked-", dir=folder.parent) as beside:
             archive = Path(beside) / "files.tar"
             await self._save(archive, "export", name)
@@ -302,17 +299,25 @@ class ContainerRuntime(Containers):
                 await asyncio.to_thread(unpack, archive, made_folder(folder, place))
         return volumes
 
+    async def _volume_places(self, name: str) -> tuple[str, ...]:
+        written = await self._found.say("inspect", "--type", "container", "--format", "{{json .Mounts}}", name)
+        return tuple(str(mount["Destination"]) for mount in json.loads(written) if mount["Type"] == "volume")
+
     async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
         beside = LockedFolder(OF_NO_RUN)
         try:
             archive = beside.path / "files.tar"
             saved = await self._found.save(archive, "cp", f"{name}:{place}/.", "-")
-            is_gone = any(words in saved.stderr.lower() for words in _NO_PLACE)  # its program removed it
-            if saved.exit_code != 0 and not is_gone:
+            failed = saved.exit_code != 0
+            is_gone = failed and any(words in saved.stderr.lower() for words in _NO_PLACE)  # its program removed it
+            if failed and not is_gone:
                 raise SandboxUnavailable(f"{self.kind} cp failed: {said(saved)}")
             await asyncio.to_thread(_replace_files, folder, None if is_gone else archive)
         finally:
             await asyncio.to_thread(beside.remove)
+        volumes = map(PurePosixPath, await self._volume_places(name))
+        if any(volume.is_relative_to(place) or PurePosixPath(place).is_relative_to(volume) for volume in volumes):
+            return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))  # no runtime compares volumes
         lines = (await self._found.say("diff", name)).splitlines()
         changed = [PurePosixPath(line[2:]) for line in lines]  # after A, C or D and a space
         return frozenset(str(path.relative_to(place)) for path in changed if path.is_relative_to(place))
@@ -365,7 +370,7 @@ class ContainerRuntime(Containers):
     async def _abandoned(
         self, inspect: tuple[str, ...], labels: str, found: list[str], is_abandoned: Callable[[str], bool]
     ) -> list[str]:
-        """Those whose run no process is running, but for those that are to be kept."""
+        """Those whose run no process is working on, except those to be kept."""
         if not found:
             return []
         described = await self._found.call(*inspect, "--format", labels, *found)  # some may be gone
@@ -444,7 +449,7 @@ def _at_once(at_once: int, each_bytes: int, asked: int = 0) -> Finding:
 
 
 def _replace_files(folder: Path, archive: Path | None) -> None:
-    """The folder itself stays as it is: who may look into it is not for a container to say."""
+    """The folder keeps its owner and mode: a container must not decide who can read it."""
     before = folder.stat()
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():

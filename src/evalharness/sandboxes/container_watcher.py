@@ -4,7 +4,7 @@ It waits on a pipe that closes when the harness ends for any reason. Containers 
 process of the harness reaches them: without this, an agent would go on working, and spending, for nobody.
 
 Command lines of the harness that are still at work are not killed at once: a podman that is killed while it makes or
-removes a container leaves half of one, which has no label yet or no longer.
+removes a container leaves half of one, without labels.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CALL_S = 60.0
 FINISH_S = 60.0
 """How long command lines of a killed harness may take to finish; builds and pulls may take longer, and are killed."""
 _CLEAN_SWEEPS = 5
-_MOST_SWEEPS = 300
+_MOST_SWEEPS = 600
 _PAUSE_S = 0.2
 
 
@@ -71,7 +71,7 @@ def sweep_until_clean(call: Callable[..., str], label: str, kept_label: str, mar
     killed_from_s = time.monotonic() + FINISH_S
     clean_sweeps = 0
     for _ in range(_MOST_SWEEPS):
-        is_at_work = process_tree.lives_marked(marks)
+        is_at_work = process_tree.any_alive(marks)
         if is_at_work and time.monotonic() > killed_from_s:
             process_tree.kill_marked(marks)
         found = sweep(call, label, kept_label, only_containers=is_at_work)
@@ -86,7 +86,7 @@ def sweep(call: Callable[..., str], label: str, kept_label: str, *, only_contain
 
     `only_containers`: while a command line is at work, a volume may be that of a container which is just being made.
     """
-    flags = ("--filter", f"label={label}")  # no second one for volumes: to podman that is another choice
+    flags = ("--filter", f"label={label}")  # only one: podman takes several filters for volumes as alternatives
     found = call("ps", "-aq", "--no-trunc", *flags).split()
     kept = call("ps", "-aq", "--no-trunc", *flags, "--filter", f"label={kept_label}").split() if found else []
     running = call("ps", "-q", "--no-trunc", *flags, "--filter", f"label={kept_label}").split() if kept else []

@@ -1,7 +1,7 @@
 """Files of other users that a container left in folders of this machine: they are given to the user of the harness.
 
-A container of docker is root of this machine, or whoever its image says. Where the harness is an ordinary user, it
-could neither read all of that nor remove it; another container can give it away.
+A docker container runs as this machine's root, or as the user that its image names. A harness that is an ordinary user
+can neither read nor remove all of those files; another container can change their owner.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def are_in(folder: Path) -> bool:
     return found
 
 
-def giving_them_to_the_owner_of(mine: Path, folder: Path, image: str) -> ContainerRequest:
-    """`mine` belongs to whom they are for. Inside a container, that user may have another number."""
+def chown_request(mine: Path, folder: Path, image: str) -> ContainerRequest:
+    """Gives everything in `folder` to the owner of `mine`, whose number may differ inside a container."""
     return ContainerRequest(
         image=image,
         entrypoint=CHOWN,

@@ -172,7 +172,7 @@ def kill_marked(marks: range) -> bool:
     return not found
 
 
-def lives_marked(marks: range) -> bool:
+def any_alive(marks: range) -> bool:
     """Whether any process with one of `marks` has not ended yet, regardless of its parent."""
     return has_proc() and not all(process.is_dead for process in _marked(marks))
 

@@ -40,8 +40,8 @@ class WayOut:
             done = await processes.run(request, pass_fds=[theirs.fileno()])
             if done.exit_code != 0:
                 said = done.stderr.decode(errors="replace").strip() or done.ended
-                needs_root = os.geteuid() != 0 and b"ermi" in done.stderr  # permission denied, or not permitted
-                why = f"only root may enter its network ({said})" if needs_root else said
+                is_refused = any(words in done.stderr.lower() for words in (b"permission denied", b"not permitted"))
+                why = f"only root may enter its network ({said})" if is_refused and os.geteuid() != 0 else said
                 raise SandboxUnavailable(f"the sandbox cannot be connected to the gateway: {why}")
             _, descriptors, _, _ = socket.recv_fds(ours, 16, 1)
         self._server = await asyncio.start_server(self._serve, sock=socket.socket(fileno=descriptors[0]))

@@ -95,7 +95,7 @@ def with_lost_cases(
 def judge_comparisons(
     comparisons: Sequence[Comparison], new: Sequence[Gated], inconclusive: Literal["pass", "fail"] | None = None
 ) -> tuple[ComparisonVerdict | Literal["FAILED"], list[int]]:
-    """The worst verdict, and the exit code of each; without any, nothing is known.
+    """The worst verdict (FAILED if only lost cases decide), and the exit code of each; without any, nothing is known.
 
     `inconclusive` is asked for in place of what each gate says.
     """

@@ -94,7 +94,7 @@ class ContainerOptions(MachineOptions):
 
 
 class WantedImage(NamedTuple):
-    """What cases need that share an image: which one they name, and which files belong in it, by their digest."""
+    """An image that cases need: the one they name, and a digest of the files that belong in it."""
 
     name: str = ""
     files: str = ""
@@ -120,10 +120,13 @@ class MachineTarget(Target):
         return self._digests
 
     def expect(self, case: Case) -> None:
-        self._wanted.setdefault(self._wanted_by(case), {} if self.mounts_workspace else case.files)
+        self._wanted.setdefault(self._wanted_by(case), self._files_in_image(case))
+
+    def _files_in_image(self, case: Case) -> Mapping[str, CaseFile]:
+        return {} if self.mounts_workspace else case.files
 
     def _wanted_by(self, case: Case) -> WantedImage:
-        files = {} if self.mounts_workspace else case.files
+        files = self._files_in_image(case)
         declared = digest({name: file.model_dump(mode="json") for name, file in files.items()}) if files else ""
         return WantedImage(image_named_by(case.metadata), declared)
 
@@ -166,7 +169,7 @@ class MachineTarget(Target):
     async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> ProcessResult:
         """Run the command in a new container, after the case's setup."""
         containers = self.services.container_runtime()
-        image = await self._image(self._wanted_by(task.case), task.case.files)
+        image = await self._image(self._wanted_by(task.case), self._files_in_image(task.case))
         setup, entrypoint = task.case.setup, None
         if setup:
             words = await containers.command_line(image, command)
@@ -190,7 +193,9 @@ class MachineTarget(Target):
         left = (ended.name, image, task.workspace, self.options.workspace, task.owner)
         task.leave(ContainerEndState(containers, *left))
         if not self.mounts_workspace:
-            await task.came_back(await containers.copy_back(ended.name, self.options.workspace, task.workspace))
+            await task.workspace_replaced(
+                await containers.copy_back(ended.name, self.options.workspace, task.workspace)
+            )
         result = ended.process
         if setup and result.exit_code == SETUP_FAILED and not result.stdout:
             said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)

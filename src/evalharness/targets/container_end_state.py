@@ -17,7 +17,7 @@ from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 
 class ContainerEndState(EndState):
-    """`place` is where the workspace was mounted in the container."""
+    """`place` is the workspace's path in the container."""
 
     def __init__(
         self, containers: Containers, name: str, image: str, workspace: Path, place: str, owner: Owner

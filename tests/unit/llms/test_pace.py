@@ -28,7 +28,7 @@ class Standing:
         return Clock(now=lambda: self.time)
 
 
-def test_it_starts_low_and_doubles_in_every_round_up_to_the_ceiling() -> None:
+def test_it_starts_at_the_first_limit_and_doubles_in_every_round_up_to_the_ceiling() -> None:
     pace = Pace(4 * FIRST_LIMIT, Clock())
     assert pace.limit == FIRST_LIMIT
     for _ in range(FIRST_LIMIT):

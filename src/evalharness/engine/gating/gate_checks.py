@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any
 
-from evalharness.domain.comparison import Comparison, Flips
+from evalharness.domain.comparison import LOST, Comparison, Flips
 from evalharness.domain.finding import Finding, Severity, finding
 from evalharness.domain.gate import EachCase, Gate, GateCheck, GateResult, GateVerdict, written_metric
 from evalharness.domain.sequential import SequentialResult
@@ -254,7 +254,7 @@ def flips_check(comparison: Comparison, flips: Flips) -> GateCheck:
     passed = _passed(flips.cases, too_few)
     trials = {change.case_id: min(change.old_trials, change.new_trials) for change in comparison.cases}
     text = finding(
-        "gate.flips",
+        LOST,
         SEVERITIES[passed],
         lost=_listed(flips.cases),
         excused=_listed(flips.excused),

@@ -172,12 +172,12 @@ def measurement_of(estimates: list[tuple[Case, float]], n_trials: int, *, weight
 
 
 def _has_clusters(figures: Iterable[tuple[Case, *tuple[float, ...]]]) -> bool:
-    """Most cases have no cluster, and are one observation each."""
+    """Whether any case names a cluster; most do not, and are one observation each."""
     return any(figure[0].cluster for figure in figures)
 
 
 def _clusters(figures: Iterable[tuple[Case, *tuple[float, ...]]], values: Iterable[Value]) -> Collection[list[Value]]:
-    """The values of one observation after the other."""
+    """The values, grouped by observation."""
     found: dict[str, list[Value]] = {}
     for (case, *_), value in zip(figures, values, strict=True):
         found.setdefault(observation(case.id, case.cluster), []).append(value)

@@ -165,7 +165,7 @@ class TrialTask:
     def leave(self, end_state: EndState) -> None:
         self.end_state = end_state
 
-    async def came_back(self, touched: Collection[str]) -> None:
+    async def workspace_replaced(self, touched: Collection[str]) -> None:
         folder = self.workspace
         now = await asyncio.to_thread(snapshot, folder)
         untouched = {name: mark for name, mark in now.items() if name not in touched}

@@ -92,6 +92,7 @@ def _why(found: Regressions) -> str:
         degraded = sum(task.degraded for task in found.tasks)
         tasks = count(degraded, "case") if degraded else "no case"
         return f"{tasks} fell by more than {found.threshold:g} (--threshold decides, not the comparison below)"
-    deciding = [each for each in found.comparisons if each.lost or each.verdict == found.verdict]
+    by_flips = found.rule == "flips"
+    deciding = [each for each in found.comparisons if (each.lost if by_flips else each.verdict == found.verdict)]
     decisive = [each.new.variant or each.new.run_name for each in deciding]
     return f"{', '.join(decisive)} against {_old_runs(found.comparisons[0])}"
