@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
@@ -177,7 +177,7 @@ class PastAnswers(Record):
     """Whether one target both passed and failed it."""
 
 
-LOST = "gate.flips"
+LOST: Final = "gate.flips"
 
 
 class Flips(Record):
