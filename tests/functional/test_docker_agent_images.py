@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from container_runtimes import TestRuntime
+from container_runtimes import TestRuntime, busybox_archive
 from driving import Outcome, drive
 from test_docker_agent_target import AGENT_IMAGE, ask, make_project, session
 
 BASE = "evalharness-test:base"
+VOLUME_BASE = "evalharness-test:volume-base"
 ALONE = {"image": BASE, "assertions": [{"type": "contains", "value": "configured"}]}
 LARGE = b"\0" * 2_000_000
 
@@ -73,6 +74,22 @@ def test_an_image_for_each_base_and_working_directory(container_runtime: TestRun
     (tmp_path / "evals/working_dirs/two/a.txt").write_text("changed")
     assert ask(tmp_path, container_runtime, "--only", "second").code == 0
     assert len(made_images(container_runtime) - made) == 1
+    assert (container_runtime.containers(), container_runtime.volumes()) == ([], [])
+
+
+def test_files_in_a_volume_that_the_base_declares_are_copied_back(
+    container_runtime: TestRuntime, tmp_path: Path
+) -> None:
+    """No runtime says which files of a volume were changed."""
+    alone = {**ALONE, "image": VOLUME_BASE}
+    prepare(container_runtime, tmp_path, {"count": session("How many?", working_dir="two", **alone)})
+    change = ("--change", "VOLUME /working_dir")
+    if not container_runtime.call("images", "--quiet", VOLUME_BASE).strip():
+        container_runtime.call("import", *change, "-", VOLUME_BASE, stdin=busybox_archive())
+    done = ask(tmp_path, container_runtime)
+    assert done.code == 0, done.both
+    kept = kept_files(tmp_path, done, "count")
+    assert kept["made.txt"] == "made\n"
     assert (container_runtime.containers(), container_runtime.volumes()) == ([], [])
 
 
