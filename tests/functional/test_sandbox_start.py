@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -97,6 +98,30 @@ def test_a_program_of_the_sandbox_that_fails_is_not_an_answer(mode: str, folder:
     outcome = run_suite(mode, folder, machine=first)
     assert outcome.code == 3, outcome.both
     assert "passed" not in outcome.out
+
+
+@pytest.mark.parametrize("mode", [GROUPS] if os.geteuid() == 0 else [USER], indirect=True)
+@pytest.mark.parametrize(("failures", "code"), [(2, 0), (100, 3)])
+def test_a_file_system_that_is_unmounted_meanwhile_is_looked_at_again(
+    mode: str, folder: Path, failures: int, code: int
+) -> None:
+    """What bubblewrap says then, here said by a program in its place for so many times."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:
+        place = Path(made)
+        (place / "said").mkdir()
+        for path in (place, place / "said"):
+            path.chmod(0o777)
+        shutil.copy("/usr/bin/bwrap", place / "real")
+        (place / "text").write_text('bwrap: Unable to apply mount flags: remount "/newroot/gone": Invalid argument')
+        refuse = f"mkdir {place}/said/$n 2>/dev/null && {{ cat {place}/text >&2; exit 1; }}"
+        fake = place / "bwrap"
+        fake.write_text(f'#!/bin/sh\nfor n in $(seq {failures}); do {refuse}; done\nexec {place}/real "$@"\n')
+        fake.chmod(0o755)
+        write(folder, suite_yaml=f"{SUITE}  - {{id: a, input: Ada, {EXPECTS_1}}}", agent_sh="echo ran; exit 1")
+        outcome = run_suite(mode, folder, machine=machine_with("/usr/bin/bwrap", fake))
+        assert outcome.code == code, outcome.both
+        assert (place / "said/2").exists(), "it was tried again"
+        assert code == 0 or "Unable to apply mount flags" in outcome.both
 
 
 @pytest.mark.parametrize("mode", [USER], indirect=True)  # root's sandboxes are limited by their control group

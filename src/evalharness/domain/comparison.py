@@ -241,7 +241,9 @@ class Comparison(Record):
 
     @property
     def lost(self) -> Finding | None:
-        """The note about lost cases. Each of them fails the comparison, whatever its verdict."""
+        """The note about lost cases, where they alone decide: each of them fails a comparison that is no REGRESSION."""
+        if self.verdict == "REGRESSION":
+            return None
         return next((note for note in self.notes if note.code == LOST and note.severity == "error"), None)
 
     @property

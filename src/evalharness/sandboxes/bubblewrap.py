@@ -43,12 +43,16 @@ from evalharness.sandboxes.way_out import WayOut
 LOOK_S = 0.05
 NEEDED = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 ADMIT_S = 30.0
+MOST_STARTS = 5
+"""Where a file system of the machine is unmounted while bubblewrap looks at all of them, it fails before the program
+starts."""
 Look = partial[Ended | None]
 """Returns the limit that was exceeded, or None; it may be passed the first process."""
 Admit = Callable[[], Awaitable[None]]
 """Lets a sandbox that is ready start its program."""
 _CHILD = re.compile(rb'"child-pid": (\d+)\D')
 _NO_EXEC = re.compile(r"^bwrap: execvp .*: (.+)$", re.MULTILINE)
+_MOUNT_IS_GONE = re.compile(r"bwrap: .*Unable to apply mount flags: remount .*: Invalid argument")
 _TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
@@ -114,6 +118,12 @@ class Bubblewrap(Sandbox, SandboxSession):
         """Run one process; errors of the machine raise SandboxUnavailable, because they are not the program's fault."""
         try:
             bubblewrap_command.check(request)
+            for _ in range(MOST_STARTS - 1):
+                try:
+                    return await self._isolate(request)
+                except SandboxUnavailable as error:
+                    if not _MOUNT_IS_GONE.search(error.message):
+                        raise
             return await self._isolate(request)
         except OSError as error:
             too_many = error.errno in _TOO_MANY_FILES

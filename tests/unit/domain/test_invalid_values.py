@@ -100,7 +100,7 @@ class Own(BaseModel):
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        (lambda text: Answer(output=text, cost_usd="dear"), "Answer: cost_usd: must be a number, not 'dear'"),
+        (lambda text: Answer(output=text, messages="dear"), "Answer: messages: must be a list, not 'dear'"),
         (lambda text: Own(size=text), "ValidationError: Own: size: must be a whole number, not 'hi'"),
         (lambda text: Answer(output=text).model_copy(update={"files": {"a": 3}}), "files.a: must be text, not 3"),
     ],
