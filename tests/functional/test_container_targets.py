@@ -226,3 +226,70 @@ def test_when_images_are_pulled(use_runtime: Callable[[str], TestRuntime], tmp_p
         done = run(tmp_path, runtime, suite, "--pull", policy)
         assert (done.code, problem in done.both) == (3 if problem else 0, True), (policy, done.both)
     runtime.call("rmi", here)
+
+
+def test_an_agent_that_says_what_an_init_would_say_has_failed(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    """Whether its program is in the image decides: an error would be tried again, and counts for nothing."""
+    spoof = "echo '[FATAL tini (7)] exec x failed: No such file' >&2; exit 127"
+    cases = [
+        {"id": "spoofed", "input": "x", "expected": "x", "target": {"container": {"image": IMAGE, "command": words}}}
+        for words in (["sh", "-c", spoof],)
+    ]
+    missing = {"container": {"image": IMAGE, "command": ["no-such-program"]}}
+    cases.append({"id": "missing", "input": "x", "expected": "x", "target": missing})
+    write(tmp_path, suite_json=json.dumps({"name": "s", "max_error_rate": 0.6, "test_cases": cases}))
+    done = drive(tmp_path, "run", "suite.json", "--json", env=dict(container_runtime.environment))
+    assert done.states() == {"spoofed": ["failed"], "missing": ["error"]}, done.both
+    assert container_runtime.containers() == []
+
+
+@pytest.mark.parametrize("user", ["1000:1000", "somebody"])
+def test_an_agent_that_is_not_root_may_use_its_workspace(
+    container_runtime: TestRuntime, tmp_path: Path, user: str
+) -> None:
+    image = f"evalharness-test:user-{user.partition(':')[0]}"
+    if not container_runtime.call("images", "--quiet", image).strip():
+        known = {
+            "etc/passwd": "root:x:0:0::/:/bin/sh\nsomebody:x:1000:1000::/:/bin/sh\n",
+            "etc/group": "somebody:x:1000:\n",
+        }
+        container_runtime.call("import", "--change", f"USER {user}", "-", image, stdin=busybox_archive(known))
+    agent = "test $(id -u) = 1000 && cat given.txt >made.txt && mkdir -m 700 sub && echo x >sub/file && cat made.txt"
+    suite = {
+        "name": "s",
+        "target": {"container": {"image": image, "command": ["sh", "-c", agent]}},
+        "test_cases": [
+            {
+                "id": "a",
+                "input": "x",
+                "files": {"given.txt": "given"},
+                "graders": [{"exact": "given"}, {"files": ["made.txt", "sub/file"]}],
+            }
+        ],
+    }
+    write(tmp_path, suite_json=json.dumps(suite))
+    done = drive(tmp_path, "run", "suite.json", "--json", env=dict(container_runtime.environment))
+    assert done.states() == {"a": ["passed"]}, done.both
+
+
+def test_images_without_a_name_outlive_what_is_made_from_them(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    """A look at an end state makes a temporary image; removing it must not remove what it was made from."""
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent/Dockerfile").write_text(f"FROM {IMAGE}\nCOPY Dockerfile /own\n")
+    mine = container_runtime.call("build", "--quiet", str(tmp_path / "agent")).split()[-1]
+    looks = {"container_command": {"command": "test -f /own", "in": "end_state"}}
+    cases = [{"id": f"c{n}", "input": "x", "graders": [looks]} for n in range(2)]
+    write(tmp_path, suite_json=json.dumps({"name": "s", "test_cases": cases}))
+    for target in ("container:agent/Dockerfile", f"container:{mine}"):
+        words = {"container": {"dockerfile": "agent/Dockerfile", "command": ["true"]}}
+        if target.endswith(mine):
+            words = {"container": {"image": mine, "command": ["true"]}}
+        write(tmp_path, suite_json=json.dumps({"name": "s", "target": words, "test_cases": cases}))
+        done = drive(tmp_path, "run", "suite.json", "-j", "1", "--json", env=dict(container_runtime.environment))
+        assert done.states() == {"c0": ["passed"], "c1": ["passed"]}, done.both
+    assert (
+        container_runtime.call("image", "inspect", "--format", "{{.Id}}", mine)
+        .strip()
+        .endswith(mine.removeprefix("sha256:"))
+    )
+    container_runtime.call("rmi", "--force", mine)

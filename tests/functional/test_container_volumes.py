@@ -94,3 +94,27 @@ def test_the_reaper_removes_volumes_that_a_machine_left_when_it_died(container_r
     assert sorted(container_runtime.volumes()) == sorted([used, alive, other]), "others, and one that is in use"
     container_runtime.call("rm", "user")
     container_runtime.call("volume", "rm", used, alive, other)
+
+
+def test_the_reaper_ends_what_is_kept_and_removes_temporary_images(container_runtime: TestRuntime) -> None:
+    """As a machine that died leaves them: a container that is to be kept still runs."""
+    call = container_runtime.call
+    labels = ("--label", "evalharness.store=mine", "--label", "evalharness.run=dead")
+    base = ("--network", "none", "evalharness-test:busybox")
+    kept = call("run", "--detach", *labels, "--label", "evalharness.kept=true", *base, "sleep", "600").strip()
+    ended = call("create", *labels, *base, "true").strip()
+    image = call("commit", ended).strip().removeprefix("sha256:")
+
+    async def reap() -> None:
+        containers = ContainerRuntime(ContainerOptions(runtime=container_runtime.name))
+        try:
+            await containers.open()
+            await containers.reap("mine", lambda run: run == "dead")
+        finally:
+            await containers.close()
+
+    asyncio.run(reap())
+    assert call("inspect", "--format", "{{.State.Running}}", kept).strip() == "false"
+    assert len(container_runtime.containers()) == 1
+    assert not any(image in each for each in container_runtime.images())
+    call("rm", "--volumes", kept)

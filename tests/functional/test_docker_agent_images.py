@@ -12,6 +12,7 @@ from driving import Outcome, drive
 from test_docker_agent_target import AGENT_IMAGE, ask, make_project, session
 
 BASE = "evalharness-test:base"
+USER_BASE = "evalharness-test:user-base"
 VOLUME_BASE = "evalharness-test:volume-base"
 ALONE = {"image": BASE, "assertions": [{"type": "contains", "value": "configured"}]}
 LARGE = b"\0" * 2_000_000
@@ -91,6 +92,21 @@ def test_files_in_a_volume_that_the_base_declares_are_copied_back(
     kept = kept_files(tmp_path, done, "count")
     assert kept["made.txt"] == "made\n"
     assert (container_runtime.containers(), container_runtime.volumes()) == ([], [])
+
+
+def test_the_user_of_the_base_may_write_where_the_agent_works(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    setup = "test $(id -u) = 1000 && echo more >>a.txt && echo made >setup.txt"
+    sessions = {
+        name: session("How many?", setup=setup, **{**ALONE, "image": USER_BASE}, **folder)
+        for name, folder in (("with", {"working_dir": "two"}), ("without", {}))
+    }
+    prepare(container_runtime, tmp_path, sessions)
+    tmp_path.chmod(0o755)  # the agent's folder is mounted, and others must be able to read it
+    if not container_runtime.call("images", "--quiet", USER_BASE).strip():
+        change = ("--change", "USER 1000:1000")
+        container_runtime.call("import", *change, "-", USER_BASE, stdin=busybox_archive())
+    done = ask(tmp_path, container_runtime)
+    assert done.code == 0, done.both
 
 
 def test_what_a_kept_container_has(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:

@@ -171,6 +171,10 @@ class Containers(ABC):
         """
 
     @abstractmethod
+    async def user(self, image: str) -> str:
+        """Whose an image's programs are, as it declares; empty for root."""
+
+    @abstractmethod
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         """Build an image, named if a name is given, and return its digest; without a folder, its context is empty."""
 

@@ -102,3 +102,8 @@ class ContainerGate:
     def remove_folder(self) -> None:
         """When the container is gone: nothing can be copied from one whose mounts are missing."""
         self._folder.remove()
+
+
+def words_behind_the_gate(request: ContainerRequest) -> tuple[str, ...]:
+    """The words of the program that a shell of the image starts when the gate opens; empty if there is no such gate."""
+    return request.argv[3:] if request.entrypoint == SHELL and request.argv[1:2] == (_WAIT,) else ()

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import posixpath
+import tarfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import Hint, TargetUnavailable
 from evalharness.sandboxes.container_program import PULL_S, ContainerProgram, said
+
+BUILT = "evalharness-container"
+"""The name of images that are built from people's own Dockerfiles."""
+MOST_LINKS = 8
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class ContainerImages:
@@ -58,6 +65,34 @@ class ContainerImages:
         """The places that it declares to be volumes."""
         return tuple((await self._config(image)).get("Volumes") or ())
 
+    async def user(self, image: str) -> str:
+        """Whose its programs are, as it declares; empty for root."""
+        user = str((await self._config(image)).get("User") or "")
+        return "" if user.partition(":")[0] in ("0", "root") else user
+
+    async def has_program(self, image: str, word: str, labels: Sequence[str]) -> bool:
+        """Whether a file of this name is in the image, where its PATH leads; a container is made, but not started."""
+        declared = [entry.partition("=") for entry in (await self._config(image)).get("Env") or ()]
+        path = next((value for name, _, value in declared if name == "PATH"), DEFAULT_PATH)
+        places = [word] if "/" in word else [f"{folder}/{word}" for folder in path.split(":")]
+        flags = (*labels, "--network", "none", *(("--",) if self._program.kind == "docker" else ()))
+        made = (await self._program.say("create", *flags, image, "/")).strip()
+        try:
+            return any([await self._is_there(made, place) for place in places])
+        finally:
+            await self._program.call("rm", "--force", "--volumes", made)
+
+    async def _is_there(self, container: str, place: str) -> bool:
+        for _ in range(MOST_LINKS):
+            copied = await self._program.call("cp", f"{container}:{place}", "-")
+            if copied.exit_code != 0:
+                return False
+            entry = tarfile.TarInfo.frombuf(copied.stdout[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
+            if not entry.issym():
+                return entry.isfile()
+            place = posixpath.join(posixpath.dirname(place), entry.linkname)
+        return False
+
     async def _config(self, image: str) -> Mapping[str, Any]:
         if image not in self._configs:
             written = await self._program.say("image", "inspect", "--format", "{{json .Config}}", image)
@@ -73,7 +108,10 @@ class ContainerImages:
         built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
         if built.exit_code != 0:
             raise TargetUnavailable(f"the image cannot be built: {said(built)}")
-        return _digest(built.stdout.decode().split()[-1])
+        made = _digest(built.stdout.decode().split()[-1])
+        if not name:
+            await program.say("tag", made, f"{BUILT}:{made[:16]}")
+        return made
 
     async def load(self, name: str, archive: bytes) -> None:
         """An image with this name, made of one archive of its files, unless there is one."""

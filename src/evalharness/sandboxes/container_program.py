@@ -24,6 +24,10 @@ ENTRY_BYTES = 16_777_216
 LARGEST_EXPORT = 16 * 1024**3
 
 
+_BESIDE = ("Run 'docker ", "See 'docker ", "time=")
+_BY_DAEMON = "Error response from daemon"
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerProgram:
     path: str
@@ -91,6 +95,7 @@ async def _described(path: str, environment: Mapping[str, str], processes: NoSan
     else:
         place = await ask("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
         _refuse_elsewhere(path, "" if place.startswith("unix://") else place)
+        await ask("version", "--format", "{{.Server.Version}}")  # says it plainly where there is no daemon
         memory = await ask("info", "--format", "{{.MemTotal}}")
     if not memory.isdigit() or not int(memory):
         raise SandboxUnavailable(f"{path} does not answer: it says nothing about its memory")
@@ -106,9 +111,10 @@ def _refuse_elsewhere(path: str, place: str) -> None:
 
 
 def said(result: ProcessResult) -> str:
-    """The last line that it wrote to stderr: what went wrong."""
+    """What went wrong: what the daemon said, else the last line of stderr that is no advice and no log."""
     lines = result.stderr.decode(errors="replace").strip().splitlines()
-    written = [line for line in lines if line.strip() and not line.startswith("Run 'docker ")]
-    if written:
-        return written[-1].removeprefix("docker: ").removeprefix("Error: ").strip()[:500]
+    written = [line for line in lines if line.strip() and not line.startswith(_BESIDE)]
+    by_daemon = [line for line in written if _BY_DAEMON in line]
+    for line in by_daemon[-1:] or written[-1:] or lines[-1:]:
+        return line.removeprefix("docker: ").removeprefix("Error: ").strip()[:500]
     return f"exit code {result.exit_code}" if result.ended == "exited" else f"its {result.ended} ran out"

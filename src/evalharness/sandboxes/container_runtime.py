@@ -28,7 +28,7 @@ from evalharness.errors import SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import container_command, container_watcher, foreign_files
 from evalharness.sandboxes.bubblewrap_command import memory_file
 from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, RUN_LABEL, STORE_LABEL, Kind
-from evalharness.sandboxes.container_gate import NOT_THERE, SHELL, ContainerGate
+from evalharness.sandboxes.container_gate import NOT_THERE, SHELL, ContainerGate, words_behind_the_gate
 from evalharness.sandboxes.container_images import ContainerImages
 from evalharness.sandboxes.container_profile import profile
 from evalharness.sandboxes.container_program import ANSWER_S, PULL_S, ContainerProgram, found_program, said
@@ -330,10 +330,12 @@ class ContainerRuntime(Containers):
     async def commit(self, name: str) -> str:
         self._may_appear = True  # `close` removes it if nobody else does
         change = ("--change", f"LABEL {PROCESS_LABEL}={self._process_id}")
-        return (await self._found.say("commit", *change, name, timeout_s=PULL_S)).strip()
+        # podman would die of its own progress, and leave its files, if its reader were killed
+        quiet = ("--quiet",) if self.kind == "podman" else ()
+        return (await self._found.say("commit", *quiet, *change, name, timeout_s=PULL_S)).strip()
 
     async def remove_image(self, image: str) -> None:
-        await self._found.call("rmi", "--force", image)
+        await self._found.call(*container_watcher.REMOVE_IMAGES, image)
 
     async def image_id(self, image: str) -> str:
         await self.open()
@@ -345,6 +347,9 @@ class ContainerRuntime(Containers):
 
     async def command_line(self, image: str, argv: tuple[str, ...]) -> tuple[str, ...]:
         return await self._images.command_line(image, argv)
+
+    async def user(self, image: str) -> str:
+        return await self._images.user(image)
 
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         await self.open()
@@ -359,25 +364,31 @@ class ContainerRuntime(Containers):
             return
         of_store = ("--filter", f"label={STORE_LABEL}={store_id}")
         ids = (await self._found.say("ps", "-aq", "--no-trunc", *of_store)).split()
-        labels = f'{{{{.Id}}}}|{{{{index .Config.Labels "{RUN_LABEL}"}}}}|{{{{index .Config.Labels "{KEPT_LABEL}"}}}}'
-        for container in await self._abandoned(("inspect", "--type", "container"), labels, ids, is_abandoned):
-            await self._discard(container)
+        run, kept = (f'{{{{index .Config.Labels "{label}"}}}}' for label in (RUN_LABEL, KEPT_LABEL))
+        about = f"{{{{.Id}}}}|{run}|{kept}|{{{{.State.Running}}}}"
+        for container, is_kept, is_running in await self._abandoned("container", about, ids, is_abandoned):
+            if is_kept != "true":
+                await self._discard(container)
+            elif is_running == "true":
+                await self._found.call("kill", container)
         names = (await self._found.say("volume", "ls", "--quiet", *of_store)).split()
-        labels = f'{{{{.Name}}}}|{{{{index .Labels "{RUN_LABEL}"}}}}|'
-        for volume in await self._abandoned(("volume", "inspect"), labels, names, is_abandoned):
+        about = f'{{{{.Name}}}}|{{{{index .Labels "{RUN_LABEL}"}}}}'
+        for [volume] in await self._abandoned("volume", about, names, is_abandoned):
             await self._found.call("volume", "rm", volume)
+        images = (await self._found.say("images", "-aq", "--no-trunc", *of_store)).split()
+        for [image] in await self._abandoned("image", f"{{{{.Id}}}}|{run}", images, is_abandoned):
+            await self.remove_image(image)
 
     async def _abandoned(
-        self, inspect: tuple[str, ...], labels: str, found: list[str], is_abandoned: Callable[[str], bool]
-    ) -> list[str]:
-        """Those whose run no process is working on, except those to be kept."""
+        self, what: str, about: str, found: list[str], is_abandoned: Callable[[str], bool]
+    ) -> list[list[str]]:
+        """What `about` says of those whose run no process is working on, without the run, which is second in it."""
         if not found:
             return []
-        described = await self._found.call(*inspect, "--format", labels, *found)  # some may be gone
+        described = await self._found.call(what, "inspect", "--format", about, *found)  # some may be gone
         lines = [line.split("|") for line in described.stdout.decode().splitlines()]
-        run_of = {words[0]: words[1] for words in lines if words[2] != "true"}
-        runs = {run for run in set(run_of.values()) if is_abandoned(run)}
-        return [name for name, run in run_of.items() if run in runs]
+        runs = {run for run in {words[1] for words in lines} if is_abandoned(run)}
+        return [[words[0], *words[2:]] for words in lines if words[1] in runs]
 
     def notes(self) -> tuple[Finding, ...]:
         """How many containers fit into the machine's memory, if fewer than were wanted or if any had to wait."""
@@ -420,11 +431,17 @@ class ContainerRuntime(Containers):
             raise TargetUnavailable(f"cannot start '{_first_word(request)}' in a container: {said(result)}")
         if state.get("Running") or state.get("ExitCode") != result.exit_code:
             raise SandboxUnavailable(f"{self.kind} lost its container: {said(result)}")
-        if request.has_init and result.stderr.startswith(_INIT_FAILED) and result.exit_code in {1, *_NOT_EXECUTED}:
-            raise TargetUnavailable(f"cannot start '{_first_word(request)}' in a container: {said(result)}")
+        if request.has_init and _seems_unstarted(result):
+            program = waiting[0] if (waiting := words_behind_the_gate(request)) else await self._program_of(request)
+            labels = container_command.label_flags({PROCESS_LABEL: self._process_id})
+            if not await self._images.has_program(request.image, program, labels):  # the program could say so itself
+                raise TargetUnavailable(f"cannot start '{program}' in a container: {said(result)}")
         # podman does not report it where control groups have version 1
         is_out = state.get("OOMKilled") or (self.kind == "podman" and result.exit_code == _KILLED)
         return _passed(result, "memory") if is_out else result
+
+    async def _program_of(self, request: ContainerRequest) -> str:
+        return request.entrypoint or (await self.command_line(request.image, request.argv))[0]
 
     async def _end(self, name: str) -> None:
         """The command line was ended at a limit; now its container is, too."""
@@ -464,6 +481,12 @@ def _replace_files(folder: Path, archive: Path | None) -> None:
 
 def _passed(result: ProcessResult, ended: Ended) -> ProcessResult:
     return replace(result, ended=ended, exit_code=None)
+
+
+def _seems_unstarted(result: ProcessResult) -> bool:
+    """The init of a container speaks for a program that it could not execute."""
+    is_code = result.exit_code in {1, *_NOT_EXECUTED}
+    return is_code and not result.stdout and result.stderr.startswith(_INIT_FAILED)
 
 
 def _first_word(request: ContainerRequest) -> str:

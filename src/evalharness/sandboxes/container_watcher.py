@@ -23,6 +23,8 @@ _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from evalharness.sandboxes.container_watcher import watch; "
     "watch(*sys.argv[2:])"
 )
+REMOVE_IMAGES = ("rmi", "--force", "--no-prune")
+"""Images without a name that these were made from stay: they may be somebody's own."""
 DONE = b"done"
 CALL_S = 60.0
 FINISH_S = 60.0
@@ -102,7 +104,7 @@ def sweep(call: Callable[..., str], label: str, kept_label: str, *, only_contain
         call("volume", "rm", *volumes)
     images = call("images", "-aq", "--no-trunc", *flags).split()
     if images:
-        call("rmi", "--force", *dict.fromkeys(images))
+        call(*REMOVE_IMAGES, *dict.fromkeys(images))
     return len(removed) + len(running) + len(volumes) + len(images)
 
 

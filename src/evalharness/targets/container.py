@@ -40,6 +40,7 @@ from evalharness.targets.container_end_state import ContainerEndState
 from evalharness.targets.dockerfile_images import images_of
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.text import tail
+from evalharness.workspaces import hand_over
 
 SETUP_FAILED = 97
 SHOWN_STDERR = 1000
@@ -174,6 +175,8 @@ class MachineTarget(Target):
         if setup:
             words = await containers.command_line(image, command)
             entrypoint, command = "/bin/sh", ("-c", WITH_SETUP, "sh", setup, *words)
+        if self.mounts_workspace and (user := await containers.user(image)):
+            await asyncio.to_thread(hand_over, task.workspace, user)
         request = ContainerRequest(
             image=image,
             argv=command,

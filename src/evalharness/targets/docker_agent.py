@@ -104,15 +104,18 @@ class DockerAgentTarget(MachineTarget):
         if not base:
             raise TargetUnavailable("there is no image for the agent", hint="name one with base_image")
         made_of = [await self.image_id(base)]
-        lines = [f"FROM {base}", f"WORKDIR {self.options.workspace}"]
+        lines = [f"FROM {base}"]
         if program and program != base:
             made_of.append(await self.image_id(program))
             lines.append(f"COPY --from={program} {PROGRAM} {PROGRAM}")
         if program:
             words = ", ".join(f'"{word}"' for word in COMMAND)
             lines += ["ENV TELEMETRY_ENABLED=false", f"ENTRYPOINT [{words}]"]
-        # also without files: podman does not make a folder for WORKDIR alone
-        lines.append(f"COPY {json.dumps([f'{_FILES}/', f'{self.options.workspace}/'])}")
+        # Also without files, and before WORKDIR, so that the folder is made for the image's user.
+        user = await self.services.container_runtime().user(base)
+        owner = f"--chown={user} " if user else ""
+        lines.append(f"COPY {owner}{json.dumps([f'{_FILES}/', f'{self.options.workspace}/'])}")
+        lines.append(f"WORKDIR {self.options.workspace}")
         return await self._built("\n".join(lines) + "\n", made_of, files)
 
     async def _built(self, dockerfile: str, made_of: list[str], files: Mapping[str, CaseFile]) -> str:

@@ -97,6 +97,10 @@ class FakeContainers(Containers):
         del image
         return argv
 
+    async def user(self, image: str) -> str:
+        del image
+        return ""
+
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         del folder
         self.dockerfiles.append(dockerfile)
