@@ -81,7 +81,8 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     shell_complete=lambda _context, _option, incomplete: file_names(incomplete),
     heading=EXECUTION,
     help="What to test: file.py:function, module:function, cmd:COMMAND, a URL, chat:provider/model, "
-    "agent:provider/model, oracle, null, echo, or a target file. Repeatable: one run per target, side by side.",
+    "agent:provider/model, container:IMAGE, docker-agent:FILE, oracle, null, echo, or a target file. Repeatable: "
+    "one run per target, side by side.",
 )
 @option(
     "--repeat",

@@ -10,13 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalharness.contracts.sandbox import ProcessResult
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import Hint, TargetUnavailable
 from evalharness.sandboxes.container_program import PULL_S, ContainerProgram, said
+from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 BUILT = "evalharness-container"
 """The name of images that are built from people's own Dockerfiles."""
 MOST_LINKS = 8
+SHOWN_LINES = 3
+_BY_BUILDER = ("Step ", "STEP ", " --->", "--> ", "Sending build context", "Removing intermediate", "Successfully ",
+               "DEPRECATED", "            Install the buildx", "            BuildKit", "Error: ")  # fmt: skip
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -102,13 +107,19 @@ class ContainerImages:
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         program = self._program
         env = {**program.environment, "DOCKER_BUILDKIT": "0"} if program.kind == "docker" else None
-        words = ["build", "--quiet", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
+        words = ["build", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
         words += ["--tag", name] if name else []
         context = ("--file", "-", str(folder)) if folder is not None else ("-",)
-        built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
-        if built.exit_code != 0:
-            raise TargetUnavailable(f"the image cannot be built: {said(built)}")
-        made = _digest(built.stdout.decode().split()[-1])
+        beside = LockedFolder(OF_NO_RUN)
+        try:
+            written = beside.path / "id"
+            words += ["--iidfile", str(written)]
+            built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
+            if built.exit_code != 0:
+                raise TargetUnavailable(f"the image cannot be built: {said(built)}{_last_output(built)}")
+            made = _digest(written.read_text(encoding="utf-8"))
+        finally:
+            beside.remove()
         if not name:
             await program.say("tag", made, f"{BUILT}:{made[:16]}")
         return made
@@ -117,6 +128,14 @@ class ContainerImages:
         """An image with this name, made of one archive of its files, unless there is one."""
         if not await self.local_id(name):
             await self._program.say("import", "-", name, stdin=archive)
+
+
+def _last_output(built: ProcessResult) -> str:
+    """What the step that failed printed, between what the builder says of its steps."""
+    lines = (built.stdout + b"\n" + built.stderr).decode(errors="replace").splitlines()
+    spoken = [line.strip() for line in lines if line.strip() and not line.startswith(_BY_BUILDER)]
+    last = [line for line in spoken if said(built) not in line][-SHOWN_LINES:]
+    return f"; its last output: {' / '.join(last)[:300]}" if last else ""
 
 
 def _digest(written: str) -> str:

@@ -253,7 +253,10 @@ class ContainerTarget(MachineTarget):
             raise TargetUnavailable(f"the Dockerfile {file} cannot be read: {error}") from error
         for base in images_of(written).named:
             await self.image_id(base)
-        return await self.services.container_runtime().build(file.parent, written)
+        try:
+            return await self.services.container_runtime().build(file.parent, written)
+        except TargetUnavailable as error:
+            raise TargetUnavailable(f"{self.options.dockerfile}: {error.message}", hint=error.hint) from error
 
     async def answer(self, task: Task) -> Transcript:
         question = task.case.content_text

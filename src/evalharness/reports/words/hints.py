@@ -67,7 +67,7 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "hint.install_containers": (
             "install docker or podman, start its daemon, and let this user use it; choose one with --container-runtime"
         ),
-        "hint.pull_image": "check its name, fetch it with `{runtime} pull {image}`, or allow that with --pull missing",
+        "hint.pull_image": "check its name, fetch it with `{runtime} pull {image}`, or run again with --pull missing",
         "hint.no_image": (
             "check its name and whether its registry can be reached, or build it: `{runtime} build -t {image} FOLDER`"
         ),
