@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from driving import drive, write
 from real_models import need_smollm2
 
@@ -22,6 +23,7 @@ test_cases:
 """
 
 
+@pytest.mark.timeout(900)  # the model answers slowly where all cores are busy
 def test_a_chat_target_a_rubric_and_a_statement(tmp_path: Path) -> None:
     need_smollm2()
     write(tmp_path, suite_yaml=SUITE)

@@ -43,6 +43,7 @@ def replay(folder: Path, *more: str, env: dict[str, str] | None = None) -> Outco
     return drive(folder, "run", "suite.yaml", "--mode", "replay", "--json", *more, env=env or {})
 
 
+@pytest.mark.timeout(900)  # the model answers slowly where all cores are busy
 def test_a_real_model_and_judge_are_replayed_after_they_are_gone(tmp_path: Path) -> None:
     write(tmp_path, suite_yaml=REAL)
     with serving_smollm2(tmp_path) as address:
