@@ -390,8 +390,11 @@ def _set_mode(name: str, above: int | None, mode: int) -> None:
         os.close(handle)
 
 
-def hand_over(folder: Path, user: str) -> None:
-    """Let a user of a container change what is in a folder: by number if root can, else like every user."""
+def hand_over(folder: Path, user: str) -> bool:
+    """Let a container's user change what is in a folder; true if the user owns it now.
+
+    Root makes a numeric user its owner; otherwise everybody may change it.
+    """
     number, _, group = user.partition(":")
     is_owner = os.geteuid() == 0 and number.isdigit() and (not group or group.isdigit())
     for path in (folder, *folder.rglob("*")):
@@ -400,3 +403,4 @@ def hand_over(folder: Path, user: str) -> None:
         elif not path.is_symlink():
             mode = path.stat().st_mode
             path.chmod(mode | (0o777 if path.is_dir() or mode & stat.S_IXUSR else 0o666))
+    return is_owner

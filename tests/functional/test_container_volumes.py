@@ -103,7 +103,9 @@ def test_the_reaper_ends_what_is_kept_and_removes_temporary_images(container_run
     base = ("--network", "none", "evalharness-test:busybox")
     kept = call("run", "--detach", *labels, "--label", "evalharness.kept=true", *base, "sleep", "600").strip()
     ended = call("create", *labels, *base, "true").strip()
-    image = call("commit", ended).strip().removeprefix("sha256:")
+    temporary = ("--change", "LABEL evalharness.temporary=true")
+    image = call("commit", *temporary, ended).strip().removeprefix("sha256:")
+    own = call("commit", *temporary, ended, "evalharness-test:own").strip().removeprefix("sha256:")
 
     async def reap() -> None:
         containers = ContainerRuntime(ContainerOptions(runtime=container_runtime.name))
@@ -116,5 +118,8 @@ def test_the_reaper_ends_what_is_kept_and_removes_temporary_images(container_run
     asyncio.run(reap())
     assert call("inspect", "--format", "{{.State.Running}}", kept).strip() == "false"
     assert len(container_runtime.containers()) == 1
-    assert not any(image in each for each in container_runtime.images())
+    images = container_runtime.images()
+    assert not any(image in each for each in images)
+    assert any(own in each for each in images), "somebody has named it"
+    call("rmi", "evalharness-test:own")
     call("rm", "--volumes", kept)

@@ -280,12 +280,12 @@ def _origin(request: RunRequest, file: LoadedFile, variant: Variant, variables: 
     own = variant.target.label if variant.target and variant.target.prompt else variant.name
     chosen = named if len(named) == 1 else [target for target in named if _label(target) == own]
     known = {name.lower(): value for name, value in variables.public().items()}
-    has_words = file.format != PYTHON and len(named) == len(request.targets)
-    suite = str(file.path) if has_words else ""
-    if has_words and file.suite is not None and file.suite.name in request.suites:
+    suite = "" if file.format == PYTHON else str(file.path)
+    if file.suite is not None and file.suite.name in request.suites:
         suite = file.suite.name
     return Origin(
         suite=suite,
+        has_words=len(named) == len(request.targets),
         format_name=request.format_name or "",
         target=chosen[0] if chosen else "",
         trials=request.trials,

@@ -172,7 +172,7 @@ class Containers(ABC):
 
     @abstractmethod
     async def user(self, image: str) -> str:
-        """Whose an image's programs are, as it declares; empty for root."""
+        """The user that the image declares for its programs; empty for root."""
 
     @abstractmethod
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:

@@ -75,6 +75,8 @@ class Origin(Record):
 
     suite: str = ""
     """A path or a name; empty for a suite that was made in Python."""
+    has_words: bool = True
+    """Whether words can name all of it: not a target that was handed in with its options."""
     format_name: str = ""
     target: str = ""
     """Empty where it is the suite's own."""

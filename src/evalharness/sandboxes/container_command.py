@@ -25,6 +25,8 @@ TRIAL_LABEL = "evalharness.trial"
 PROCESS_LABEL = "evalharness.process"
 """Whatever has it belongs to one harness process, whose watcher removes it."""
 KEPT_LABEL = "evalharness.kept"
+TEMPORARY_LABEL = "evalharness.temporary"
+"""Of images that the harness commits; those that people commit from its containers lack it."""
 
 OPEN_FILES = 1024
 MOST_PROCESSES = 32_768

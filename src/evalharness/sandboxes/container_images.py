@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import posixpath
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from evalharness.contracts.containers import BindMount, ContainerRequest
 from evalharness.contracts.sandbox import ProcessResult
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import Hint, TargetUnavailable
@@ -21,7 +24,9 @@ BUILT = "evalharness-container"
 MOST_LINKS = 8
 SHOWN_LINES = 3
 _BY_BUILDER = ("Step ", "STEP ", " --->", "--> ", "Sending build context", "Removing intermediate", "Successfully ",
-               "DEPRECATED", "            Install the buildx", "            BuildKit", "Error: ")  # fmt: skip
+               "DEPRECATED", "            Install the buildx", "            BuildKit", "time=")  # fmt: skip
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_STEP = re.compile(r"(?:\[\d+/\d+\] )?(?:Step|STEP) \d+/\d+ ?:")
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -71,19 +76,29 @@ class ContainerImages:
         return tuple((await self._config(image)).get("Volumes") or ())
 
     async def user(self, image: str) -> str:
-        """Whose its programs are, as it declares; empty for root."""
+        """The user that it declares for its programs; empty for root."""
         user = str((await self._config(image)).get("User") or "")
         return "" if user.partition(":")[0] in ("0", "root") else user
 
-    async def has_program(self, image: str, word: str, labels: Sequence[str]) -> bool:
-        """Whether a file of this name is in the image, where its PATH leads; a container is made, but not started."""
+    async def has_program(self, request: ContainerRequest, word: str, labels: Sequence[str]) -> bool:
+        """Whether a container has a file of this name, on its PATH if the name has no slash.
+
+        A container is made for that, but not started.
+        """
+        image = request.image
         declared = [entry.partition("=") for entry in (await self._config(image)).get("Env") or ()]
-        path = next((value for name, _, value in declared if name == "PATH"), DEFAULT_PATH)
-        places = [word] if "/" in word else [f"{folder}/{word}" for folder in path.split(":")]
+        of_image = next((value for name, _, value in declared if name == "PATH"), DEFAULT_PATH)
+        folders = [""] if "/" in word else request.env.get("PATH", of_image).split(":")
+        places = [posixpath.normpath(posixpath.join(request.cwd or "/", folder, word)) for folder in folders]
+        if any(_is_mounted(request, place) for place in places):
+            return True
         flags = (*labels, "--network", "none", *(("--",) if self._program.kind == "docker" else ()))
         made = (await self._program.say("create", *flags, image, "/")).strip()
         try:
-            return any([await self._is_there(made, place) for place in places])
+            for place in places:
+                if await self._is_there(made, place):
+                    return True
+            return False
         finally:
             await self._program.call("rm", "--force", "--volumes", made)
 
@@ -92,9 +107,10 @@ class ContainerImages:
             copied = await self._program.call("cp", f"{container}:{place}", "-")
             if copied.exit_code != 0:
                 return False
-            entry = tarfile.TarInfo.frombuf(copied.stdout[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
-            if not entry.issym():
-                return entry.isfile()
+            with tarfile.open(fileobj=io.BytesIO(copied.stdout), mode="r:", errors="surrogateescape") as archive:
+                entry = archive.next()
+            if entry is None or not entry.issym():
+                return entry is not None and entry.isfile()
             place = posixpath.join(posixpath.dirname(place), entry.linkname)
         return False
 
@@ -130,10 +146,19 @@ class ContainerImages:
             await self._program.say("import", "-", name, stdin=archive)
 
 
+def _is_mounted(request: ContainerRequest, place: str) -> bool:
+    """Whether a file of this machine is there."""
+    for mount in request.mounts:
+        if isinstance(mount, BindMount) and PurePosixPath(place).is_relative_to(mount.place):
+            return Path(mount.source, PurePosixPath(place).relative_to(mount.place)).is_file()
+    return False
+
+
 def _last_output(built: ProcessResult) -> str:
     """What the step that failed printed, between what the builder says of its steps."""
-    lines = (built.stdout + b"\n" + built.stderr).decode(errors="replace").splitlines()
-    spoken = [line.strip() for line in lines if line.strip() and not line.startswith(_BY_BUILDER)]
+    lines = _COLOUR.sub("", (built.stdout + b"\n" + built.stderr).decode(errors="replace")).splitlines()
+    begun = max((number for number, line in enumerate(lines) if _STEP.match(line)), default=-1)
+    spoken = [line.strip() for line in lines[begun + 1 :] if line.strip() and not line.startswith(_BY_BUILDER)]
     last = [line for line in spoken if said(built) not in line][-SHOWN_LINES:]
     return f"; its last output: {' / '.join(last)[:300]}" if last else ""
 

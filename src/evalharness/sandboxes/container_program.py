@@ -5,6 +5,7 @@ What containers and images are is decided elsewhere; here a call is an ordinary 
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ LARGEST_EXPORT = 16 * 1024**3
 
 
 _BESIDE = ("Run 'docker ", "See 'docker ", "time=")
+OLDEST_PODMAN = (4, 3)
+_VERSION = re.compile(r"(\d+)\.(\d+)")
 _BY_DAEMON = "Error response from daemon"
 
 
@@ -88,7 +91,10 @@ async def _described(path: str, environment: Mapping[str, str], processes: NoSan
             raise SandboxUnavailable(f"{path} does not answer: {said(answered)}")
         return answered.stdout.decode(errors="replace").strip()
 
-    kind: Kind = "podman" if "podman" in (await ask("--version")).lower() else "docker"
+    version = await ask("--version")
+    kind: Kind = "podman" if "podman" in version.lower() else "docker"
+    if kind == "podman" and (found := _VERSION.search(version)) and (int(found[1]), int(found[2])) < OLDEST_PODMAN:
+        raise SandboxUnavailable(f"{path} is podman {found[0]}, and {'.'.join(map(str, OLDEST_PODMAN))} is needed")
     if kind == "podman":
         memory, is_remote = (await ask("info", "--format", "{{.Host.MemTotal}} {{.Host.ServiceIsRemote}}")).split()
         _refuse_elsewhere(path, "another machine" if is_remote == "true" else "")
@@ -111,7 +117,7 @@ def _refuse_elsewhere(path: str, place: str) -> None:
 
 
 def said(result: ProcessResult) -> str:
-    """What went wrong: what the daemon said, else the last line of stderr that is no advice and no log."""
+    """What went wrong: what the daemon said, else the last line of stderr that is neither advice nor a log entry."""
     lines = result.stderr.decode(errors="replace").strip().splitlines()
     written = [line for line in lines if line.strip() and not line.startswith(_BESIDE)]
     by_daemon = [line for line in written if _BY_DAEMON in line]

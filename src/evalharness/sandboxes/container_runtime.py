@@ -202,7 +202,7 @@ class ContainerRuntime(Containers):
                 )
                 result = await self._attached(name, process, request.timeout_s, watch, [filtered] if filtered else [])
             if result.ended == "exited":
-                result = await self._checked(name, request, result)
+                result = await self._checked(name, request, result, marks)
             elif result.ended == "flood":
                 await self._end(name)
         except BaseException:
@@ -329,7 +329,8 @@ class ContainerRuntime(Containers):
 
     async def commit(self, name: str) -> str:
         self._may_appear = True  # `close` removes it if nobody else does
-        change = ("--change", f"LABEL {PROCESS_LABEL}={self._process_id}")
+        labels = (f"{PROCESS_LABEL}={self._process_id}", f"{container_command.TEMPORARY_LABEL}=true")
+        change = [word for label in labels for word in ("--change", f"LABEL {label}")]
         # podman would die of its own progress, and leave its files, if its reader were killed
         quiet = ("--quiet",) if self.kind == "podman" else ()
         return (await self._found.say("commit", *quiet, *change, name, timeout_s=PULL_S)).strip()
@@ -375,9 +376,13 @@ class ContainerRuntime(Containers):
         about = f'{{{{.Name}}}}|{{{{index .Labels "{RUN_LABEL}"}}}}'
         for [volume] in await self._abandoned("volume", about, names, is_abandoned):
             await self._found.call("volume", "rm", volume)
-        images = (await self._found.say("images", "-aq", "--no-trunc", *of_store)).split()
-        for [image] in await self._abandoned("image", f"{{{{.Id}}}}|{run}", images, is_abandoned):
-            await self.remove_image(image)
+        temporary = f'{{{{index .Config.Labels "{container_command.TEMPORARY_LABEL}"}}}}'
+        images = (await self._found.say("images", "-q", "--no-trunc", "--filter", "dangling=true", *of_store)).split()
+        for image, is_temporary in await self._abandoned(
+            "image", f"{{{{.Id}}}}|{run}|{temporary}", images, is_abandoned
+        ):
+            if is_temporary == "true":
+                await self._found.call("rmi", "--no-prune", image)  # not by force: a container that is kept may use it
 
     async def _abandoned(
         self, what: str, about: str, found: list[str], is_abandoned: Callable[[str], bool]
@@ -420,7 +425,9 @@ class ContainerRuntime(Containers):
         call = partial(container_watcher.call, self._found.path, environment=self._found.environment)
         await asyncio.to_thread(container_watcher.sweep, call, label, KEPT_LABEL)
 
-    async def _checked(self, name: str, request: ContainerRequest, result: ProcessResult) -> ProcessResult:
+    async def _checked(
+        self, name: str, request: ContainerRequest, result: ProcessResult, marks: Mapping[str, str]
+    ) -> ProcessResult:
         """The result of the program, not that of the command line; raises where there is none."""
         asked = await self._found.call("inspect", "--type", "container", "--format", "{{json .State}}", name)
         if asked.exit_code != 0:
@@ -433,8 +440,8 @@ class ContainerRuntime(Containers):
             raise SandboxUnavailable(f"{self.kind} lost its container: {said(result)}")
         if request.has_init and _seems_unstarted(result):
             program = waiting[0] if (waiting := words_behind_the_gate(request)) else await self._program_of(request)
-            labels = container_command.label_flags({PROCESS_LABEL: self._process_id})
-            if not await self._images.has_program(request.image, program, labels):  # the program could say so itself
+            labels = container_command.label_flags({name: value for name, value in marks.items() if name != KEPT_LABEL})
+            if not await self._images.has_program(request, program, labels):  # the program could say so itself
                 raise TargetUnavailable(f"cannot start '{program}' in a container: {said(result)}")
         # podman does not report it where control groups have version 1
         is_out = state.get("OOMKilled") or (self.kind == "podman" and result.exit_code == _KILLED)

@@ -24,7 +24,7 @@ _PROGRAM = (
     "watch(*sys.argv[2:])"
 )
 REMOVE_IMAGES = ("rmi", "--force", "--no-prune")
-"""Images without a name that these were made from stay: they may be somebody's own."""
+"""Leaves unnamed parents of the removed images alone: they may be somebody's own."""
 DONE = b"done"
 CALL_S = 60.0
 FINISH_S = 60.0
@@ -102,7 +102,7 @@ def sweep(call: Callable[..., str], label: str, kept_label: str, *, only_contain
     volumes = call("volume", "ls", "--quiet", *flags).split()
     if volumes:
         call("volume", "rm", *volumes)
-    images = call("images", "-aq", "--no-trunc", *flags).split()
+    images = call("images", "-aq", "--no-trunc", "--filter", "dangling=true", *flags).split()
     if images:
         call(*REMOVE_IMAGES, *dict.fromkeys(images))
     return len(removed) + len(running) + len(volumes) + len(images)

@@ -175,8 +175,8 @@ class MachineTarget(Target):
         if setup:
             words = await containers.command_line(image, command)
             entrypoint, command = "/bin/sh", ("-c", WITH_SETUP, "sh", setup, *words)
-        if self.mounts_workspace and (user := await containers.user(image)):
-            await asyncio.to_thread(hand_over, task.workspace, user)
+        user = await containers.user(image) if self.mounts_workspace else ""
+        is_open = bool(user) and not await asyncio.to_thread(hand_over, task.workspace, user)
         request = ContainerRequest(
             image=image,
             argv=command,
@@ -192,7 +192,11 @@ class MachineTarget(Target):
             reaches=port_of(task.gateway),
             is_privileged=self.options.privileged,
         )
-        ended = await containers.run(request, task.owner)
+        try:
+            ended = await containers.run(request, task.owner)
+        finally:
+            if is_open:
+                task.workspace.chmod(0o700)  # what is below may stay open: nobody gets there
         left = (ended.name, image, task.workspace, self.options.workspace, task.owner)
         task.leave(ContainerEndState(containers, *left))
         if not self.mounts_workspace:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evalharness.contracts.containers import BindMount, Containers, EndState, ExportedState
 from evalharness.contracts.sandbox import Owner
-from evalharness.workspaces import OF_NO_RUN, LockedFolder
+from evalharness.workspaces import OF_NO_RUN, LockedFolder, hand_over
 
 
 class ContainerEndState(EndState):
@@ -53,6 +53,9 @@ class ContainerEndState(EndState):
         copies = Path(tempfile.mkdtemp(prefix="again-", dir=exported.folder.parent))
         for place in exported.volumes:
             await asyncio.to_thread(_copied, exported.folder / place.lstrip("/"), copies, place)
+        if os.geteuid() != 0 and (user := await self._containers.user(self.image)):
+            for place in exported.volumes:  # what was given back to the harness's user
+                await asyncio.to_thread(hand_over, copies / place.lstrip("/"), user)
         mounts = (BindMount(str(copies / place.lstrip("/")), place, is_writable=True) for place in exported.volumes)
         return self._committed, tuple(mounts)
 

@@ -111,7 +111,7 @@ class DockerAgentTarget(MachineTarget):
         if program:
             words = ", ".join(f'"{word}"' for word in COMMAND)
             lines += ["ENV TELEMETRY_ENABLED=false", f"ENTRYPOINT [{words}]"]
-        # Also without files, and before WORKDIR, so that the folder is made for the image's user.
+        # Also without files, and before WORKDIR, so that a folder which the base lacks belongs to the image's user.
         user = await self.services.container_runtime().user(base)
         owner = f"--chown={user} " if user else ""
         lines.append(f"COPY {owner}{json.dumps([f'{_FILES}/', f'{self.options.workspace}/'])}")

@@ -88,7 +88,7 @@ class _Steps:
         erred = self._broken()
         if erred is not None:
             yield self._after_error(erred)
-        elif report.failures and not run.regrade_of and run.options.origin.suite:
+        elif report.failures and not run.regrade_of and rerun_of(run).suite:
             yield self._rerun(only_failed=True)
 
     def _broken(self) -> Failure | None:
@@ -102,9 +102,9 @@ class _Steps:
         if run.regrade_of or erred.grader_type == "code":
             return self._regrade("")
         taped = report.metadata.taped
-        if taped is not None and taped.missed and run.options.origin.suite:
+        if taped is not None and taped.missed and rerun_of(run).suite:
             return self._rerun(only_failed=False, mode="record")  # replayed again, it would miss the same
-        if report.sequential is not None and report.sequential.not_needed and run.options.origin.suite:
+        if report.sequential is not None and report.sequential.not_needed and rerun_of(run).suite:
             return self._rerun(only_failed=False)  # a sequential run that was decided is not continued
         return self._resume("")
 

@@ -55,7 +55,7 @@ def rerun_of(run: Run, failed_of: str | None = None) -> JobRequest:
     """What was run, as it was named then; its suite is empty if it cannot be named."""
     options, origin = run.options, run.options.origin
     return JobRequest(
-        suite=_suite_from_here(run),
+        suite=_suite_from_here(run) if origin.has_words else "",
         format_name=origin.format_name,
         target=origin.target,
         trials=origin.trials,
