@@ -6,27 +6,19 @@ import asyncio
 import io
 import json
 import posixpath
-import re
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalharness.contracts.containers import BindMount, ContainerRequest
-from evalharness.contracts.sandbox import ProcessResult
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import Hint, TargetUnavailable
 from evalharness.sandboxes.container_program import PULL_S, ContainerProgram, said
-from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 BUILT = "evalharness-container"
 """The name of images that are built from people's own Dockerfiles."""
 MOST_LINKS = 8
-SHOWN_LINES = 3
-_BY_BUILDER = ("Step ", "STEP ", " --->", "--> ", "Sending build context", "Removing intermediate", "Successfully ",
-               "DEPRECATED", "            Install the buildx", "            BuildKit", "time=")  # fmt: skip
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_STEP = re.compile(r"(?:\[\d+/\d+\] )?(?:Step|STEP) \d+/\d+ ?:")
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -123,19 +115,14 @@ class ContainerImages:
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         program = self._program
         env = {**program.environment, "DOCKER_BUILDKIT": "0"} if program.kind == "docker" else None
-        words = ["build", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
+        # Quiet, because podman would die of its own progress, and leave its files, if its reader were killed.
+        words = ["build", "--quiet", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
         words += ["--tag", name] if name else []
         context = ("--file", "-", str(folder)) if folder is not None else ("-",)
-        beside = LockedFolder(OF_NO_RUN)
-        try:
-            written = beside.path / "id"
-            words += ["--iidfile", str(written)]
-            built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
-            if built.exit_code != 0:
-                raise TargetUnavailable(f"the image cannot be built: {said(built)}{_last_output(built)}")
-            made = _digest(written.read_text(encoding="utf-8"))
-        finally:
-            beside.remove()
+        built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
+        if built.exit_code != 0:
+            raise TargetUnavailable(f"the image cannot be built: {said(built)}")
+        made = _digest(built.stdout.decode().split()[-1])
         if not name:
             await program.say("tag", made, f"{BUILT}:{made[:16]}")
         return made
@@ -152,15 +139,6 @@ def _is_mounted(request: ContainerRequest, place: str) -> bool:
         if isinstance(mount, BindMount) and PurePosixPath(place).is_relative_to(mount.place):
             return Path(mount.source, PurePosixPath(place).relative_to(mount.place)).is_file()
     return False
-
-
-def _last_output(built: ProcessResult) -> str:
-    """What the step that failed printed, between what the builder says of its steps."""
-    lines = _COLOUR.sub("", (built.stdout + b"\n" + built.stderr).decode(errors="replace")).splitlines()
-    begun = max((number for number, line in enumerate(lines) if _STEP.match(line)), default=-1)
-    spoken = [line.strip() for line in lines[begun + 1 :] if line.strip() and not line.startswith(_BY_BUILDER)]
-    last = [line for line in spoken if said(built) not in line][-SHOWN_LINES:]
-    return f"; its last output: {' / '.join(last)[:300]}" if last else ""
 
 
 def _digest(written: str) -> str:
