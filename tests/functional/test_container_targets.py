@@ -209,6 +209,26 @@ def test_a_dockerfile_and_an_agent_that_prints_events(container_runtime: TestRun
     assert container_runtime.containers() == []
 
 
+def test_what_to_type_next(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+    """An answer cannot be graded again without its container; a run is repeated with the flags that it had."""
+    runtime = use_runtime("docker")
+    flags = ("--container-runtime", "docker", "--pull", "never")
+    for command, code, label, words in (
+        (["/nowhere"], 3, "resume", []),
+        (["false"], 1, "rerun", ["run", *flags, "suite.json", "--failed"]),
+    ):
+        case = {"id": "one", "input": "x", "graders": [{"container_command": {"command": command}}]}
+        suite = {"name": "s", "target": SUITE["target"], "test_cases": [case]}
+        write(tmp_path, suite_json=json.dumps(suite))
+        done = drive(tmp_path, "run", "suite.json", *flags, env=dict(runtime.environment))
+        assert done.code == code, done.both
+        *_, last = done.out.splitlines()
+        assert last.split()[:2] == [label, "eval-harness"], done.out
+        assert words in ([], last.split()[2:])
+        again = drive(tmp_path, *last.split()[2:], env=dict(runtime.environment))
+        assert (again.code, "nothing is left of a container" in again.both) == (code, False), again.both
+
+
 def test_when_images_are_pulled(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
     """From a registry that nobody can reach."""
     runtime = use_runtime("docker")
@@ -235,11 +255,13 @@ def test_an_agent_that_says_what_an_init_would_say_has_failed(container_runtime:
         {"id": "spoofed", "input": "x", "expected": "x", "target": {"container": {"image": IMAGE, "command": words}}}
         for words in (["sh", "-c", spoof],)
     ]
-    missing = {"container": {"image": IMAGE, "command": ["no-such-program"]}}
+    missing = {"container": {"image": IMAGE, "command": ["/no-such-program"]}}
     cases.append({"id": "missing", "input": "x", "expected": "x", "target": missing})
     write(tmp_path, suite_json=json.dumps({"name": "s", "max_error_rate": 0.6, "test_cases": cases}))
     done = drive(tmp_path, "run", "suite.json", "--json", env=dict(container_runtime.environment))
     assert done.states() == {"spoofed": ["failed"], "missing": ["error"]}, done.both
+    [why] = [trial["reason"] for trial in done.report["trials"] if trial["case_id"] == "missing"]
+    assert why == "cannot start '/no-such-program' in a container: its image has no /no-such-program"
     assert container_runtime.containers() == []
 
 
@@ -295,8 +317,12 @@ def test_images_without_a_name_outlive_what_is_made_from_them(container_runtime:
     container_runtime.call("rmi", "--force", mine)
 
 
-def test_a_dockerfile_that_cannot_be_built_is_named(container_runtime: TestRuntime, tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\nRUN echo the reason >&2; exit 3\n")
+def test_a_dockerfile_that_fails_is_named_with_what_its_step_printed(
+    container_runtime: TestRuntime, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM {IMAGE}\nRUN echo earlier\nRUN echo begun; echo the reason >&2; exit 3\n"
+    )
     suite = {
         "name": "s",
         "target": {"container": {"dockerfile": "Dockerfile"}},
@@ -307,3 +333,8 @@ def test_a_dockerfile_that_cannot_be_built_is_named(container_runtime: TestRunti
     assert done.code == 3, done.both
     said = " ".join(done.both.split())
     assert "Dockerfile: the image cannot be built: " in said
+    printed = said.partition("; it printed: ")[2].split(" / ")
+    assert sorted(printed) == ["begun", "the reason"], said  # docker may mix the streams up
+    (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPI a b\n")
+    said = " ".join(drive(tmp_path, "run", "suite.json", env=dict(container_runtime.environment)).both.split())
+    assert "COPI" in said and "it printed" not in said, said

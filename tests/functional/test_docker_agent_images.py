@@ -109,6 +109,13 @@ def test_the_user_of_the_base_may_write_where_the_agent_works(container_runtime:
     assert done.code == 0, done.both
 
 
+def test_an_image_without_the_agent_is_named(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    prepare(container_runtime, tmp_path, {"count": session("How many?", **ALONE)})
+    done = ask(tmp_path, container_runtime, "--agent-image", BASE)
+    assert (done.code, f"the image {BASE} has no /docker-agent" in done.both) == (3, True), done.both
+    assert container_runtime.containers() == []
+
+
 def test_what_a_kept_container_has(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
     runtime = use_runtime("docker")
     prepare(runtime, tmp_path, {"count": session("How many?", working_dir="two", **ALONE)})

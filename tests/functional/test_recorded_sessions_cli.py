@@ -118,6 +118,19 @@ def test_a_run_that_is_shown_or_graded_again_can_be_saved_then(project: Path) ->
         assert [one["title"] for one in json.loads(document.read_text())["sessions"]] == ["Files", "Talk"]
 
 
+def test_a_run_that_is_resumed_is_saved_where_it_was_to_be(project: Path) -> None:
+    line = "raise ConnectionError('down')"
+    (project / "down.py").write_text(
+        f"import os\ndef answer(_):\n    if not os.path.exists('up'): {line}\n    return 'hi'\n"
+    )
+    done = drive(project, "run", "evals", "--target", "down.py:answer", "--save-sessions", "out")
+    assert (done.code, saved_document(project / "out")["summary"]["failed_evals"]) == (3, 2), done.both
+    (project / "up").touch()
+    resumed = drive(project, "resume", "latest", "-q")
+    assert "Log: out/" in resumed.out, resumed.both
+    assert saved_document(project / "out")["summary"]["failed_evals"] == 0
+
+
 def test_the_saved_files_name_the_judge(project: Path) -> None:
     (project / "judge.yaml").write_text(JUDGE)
     save(project / "evals", files=asked("list them", "list_directory", evals={"relevance": ["It lists two files"]}))

@@ -83,7 +83,7 @@ def _target(config: Config) -> str | TargetSpec:
     """With a base image, the file describes an agent of docker-agent, which runs in containers."""
     if not config.base_image:
         return config.agent_filename
-    options: dict[str, Json] = {"agent": str(Path(config.agent_filename).absolute()), "base_image": config.base_image}
+    options: dict[str, Json] = {"agent": config.agent_filename, "base_image": config.base_image}
     if config.agent_image:
         options["agent_image"] = config.agent_image
     return TargetSpec(kind="docker-agent", options=options)

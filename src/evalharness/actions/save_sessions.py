@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -54,17 +54,19 @@ async def diagnose_run(context: Context, run: Run) -> Repeats | None:
     return repeats_of(run, partial(context.store.trials, run.id))
 
 
-async def save_runs(context: Context, runs: Iterable[Run], redactor: Redactor, folder: Path) -> list[SavedRun]:
-    return [_save_run(_collected(run, context.store), folder, redactor) for run in runs]
-
-
-def _save_run(run: EvalRun, folder: Path, redactor: Redactor) -> SavedRun:
-    return SavedRun(run.summary, {label: write(run, folder, redactor) for label, write in WRITERS.items()})
+async def save_run(context: Context, run: Run, redactor: Redactor, folder: Path) -> SavedRun:
+    collected = _collected(run, context.store)
+    return SavedRun(collected.summary, {label: write(collected, folder, redactor) for label, write in WRITERS.items()})
 
 
 def _collected(run: Run, store: Store) -> EvalRun:
+    target = run.target
+    options = target.options if target.kind == "docker-agent" and isinstance(target.options, Mapping) else {}
+    agent, base_image, agent_image = (str(options.get(name, "")) for name in ("agent", "base_image", "agent_image"))
     config = Config(
-        agent_filename=run.target.source_file or run.target.label,
+        agent_filename=agent or target.source_file or target.label,
+        base_image=base_image,
+        agent_image=agent_image,
         evals_dir=run.root,
         judge_model=_judge_of(run),
         concurrency=concurrency_of(run.options, run.suite.config),

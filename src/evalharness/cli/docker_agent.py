@@ -103,13 +103,14 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
     if not evals_dir.is_dir():  # before a folder for results is made in it
         raise UsageError(f"there is no folder {evals_dir}", hint="name the folder of the recorded sessions after AGENT")
     options = {
-        "agent": str(Path(agent).absolute()),
+        "agent": agent,
         "base_image": flags["base_image"],
         "agent_image": flags["agent_image"],
         "network": flags["network"],
         "privileged": flags["privileged"],
     }
     concurrency = flags["max_concurrency"]
+    folder = flags["folder"] or evals_dir / "results"
     request = RunRequest(
         suites=(str(evals_dir),),
         format_name=FORMAT,
@@ -122,10 +123,10 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
             max_concurrency=0 if concurrency is None else concurrency,
             sandbox=flags["sandbox"],
             containers=container_wishes(flags),
+            sessions_folder=str(folder.absolute()),
             **model_wishes(flags),
         ),
     )
-    folder = flags["folder"] or evals_dir / "results"
     shown = {**flags, "outputs": (), "save_sessions": str(folder)}
     with Harness.open(flags["store"]) as harness, running(shown, harness) as run:
         return run.report(harness.call(run_suites, request, run.execution), harness)

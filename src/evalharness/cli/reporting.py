@@ -182,17 +182,25 @@ class RunCommand:
             say_written(files, screen_on(self._stream, redact), width)
             self._pages.say(runs, screen_on(self._stream, redact), width)
         self._pages.open_report()
-        if flags["save_sessions"]:
-            from evalharness.actions.save_sessions import save_runs  # slow to load: only for those who want it
-
-            shown_on = sys.stderr if flags["as_json"] else self._stream
-            saved = harness.call(save_runs, runs, self._announcer.redactor, Path(flags["save_sessions"]))
-            _print_saved(saved, screen_on(shown_on, redact))
-        elif not flags["as_json"] and flags["verbosity"] >= 0:
+        folders = [flags["save_sessions"] or run.options.sessions_folder for run in runs]
+        for run, folder in zip(runs, folders, strict=True):
+            if folder:
+                self._save(run, from_here(Path(folder)), harness)
+        if not any(folders) and not flags["as_json"] and flags["verbosity"] >= 0:
             _print_diagnosed(filter(_repeats_sessions, runs), harness, screen_on(self._stream, redact))
         self._stream.flush()
         self._notify([run for run in runs if run.report and self._announcer.has_started(run)], harness)
         return code
+
+    def _save(self, run: Run, folder: Path, harness: Harness) -> None:
+        from evalharness.actions.save_sessions import save_run  # slow to load: only for those who want it
+
+        saved = harness.call(save_run, run, self._announcer.redactor, folder)
+        screen = screen_on(sys.stderr if self._flags["as_json"] else self._stream, self._announcer.redact)
+        _print_repeats(saved.summary.repeats, screen)
+        screen.say()
+        for label, path in saved.files.items():
+            screen.say(f"{label}: {path}")
 
     def _notify(self, runs: Sequence[Run], harness: Harness) -> None:
         """At last, as it may take its time; Ctrl-C ends it. The exit code is what it was."""
@@ -292,14 +300,6 @@ def print_warnings(files: Sequence[LoadedFile]) -> None:
     screen = screen_on(sys.stderr)
     for problem in without_repeats(warnings):
         screen.entry([], say(problem))
-
-
-def _print_saved(saved: Sequence[Any], screen: Screen) -> None:
-    for run in saved:
-        _print_repeats(run.summary.repeats, screen)
-        screen.say()
-        for label, path in run.files.items():
-            screen.say(f"{label}: {path}")
 
 
 def _repeats_sessions(run: Run) -> bool:

@@ -256,6 +256,7 @@ def _request(named: list[str], failed_of: str | None, flags: dict[str, Any]) -> 
             grader_type=flags["grader_type"],
             sandbox=flags["sandbox"],
             containers=container_wishes(flags),
+            sessions_folder=str(Path(flags["save_sessions"]).absolute()) if flags["save_sessions"] else "",
             run_name=flags["run_name"],
             **model_wishes(flags),
             **recording_wishes(flags),

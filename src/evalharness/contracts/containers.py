@@ -175,6 +175,10 @@ class Containers(ABC):
         """The user that the image declares for its programs; empty for root."""
 
     @abstractmethod
+    async def has_program(self, image: str, program: str) -> bool:
+        """Whether the image has this file, or one of this name on its PATH if the name has no slash."""
+
+    @abstractmethod
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         """Build an image, named if a name is given, and return its digest; without a folder, its context is empty."""
 

@@ -236,13 +236,14 @@ class EvalRun(GoRecord):
 
 
 class RunOutputConfig(GoRecord):
-    omitempty = ("judge_model", "base_image")
+    omitempty = ("judge_model", "base_image", "agent_image")
 
     agent: str = ""
     judge_model: str = ""
     concurrency: int = 0
     evals_dir: str = ""
     base_image: str = ""
+    agent_image: str = ""
 
 
 class RunOutput(GoRecord):

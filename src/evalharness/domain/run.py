@@ -134,6 +134,8 @@ class RunOptions(Record):
     recording_secret: str = Field(default="", repr=False)
     """What the words are made from that judges must echo; hex, the same in the recording and in its replays."""
     containers: ContainerOptions = ContainerOptions()
+    sessions_folder: str = ""
+    """Where its sessions and results are saved, also when it is resumed; empty if they are not."""
     origin: Origin = Origin()
 
     @property

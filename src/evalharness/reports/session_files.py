@@ -62,6 +62,7 @@ def run_output(run: EvalRun) -> RunOutput:
             concurrency=config.concurrency,
             evals_dir=config.evals_dir,
             base_image=config.base_image,
+            agent_image=config.agent_image,
         ),
         summary=run.summary,
         sessions=tuple(judged_sessions(run)),

@@ -6,19 +6,29 @@ import asyncio
 import io
 import json
 import posixpath
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalharness.contracts.containers import BindMount, ContainerRequest
+from evalharness.contracts.sandbox import ProcessResult
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import Hint, TargetUnavailable
 from evalharness.sandboxes.container_program import PULL_S, ContainerProgram, said
+from evalharness.values.text import head
+from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 BUILT = "evalharness-container"
 """The name of images that are built from people's own Dockerfiles."""
 MOST_LINKS = 8
+SHOWN_LINES = 3
+SHOWN_OUTPUT = 300
+_STEP = re.compile(r"(?:\[\d+/\d+\] )?STEP \d+/\d+ ?:", re.IGNORECASE)
+_BY_BUILDER = (" --->", "--> ", "Removing intermediate container", "time=")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -97,7 +107,7 @@ class ContainerImages:
     async def _is_there(self, container: str, place: str) -> bool:
         for _ in range(MOST_LINKS):
             copied = await self._program.call("cp", f"{container}:{place}", "-")
-            if copied.exit_code != 0:
+            if copied.ended == "exited" and copied.exit_code != 0:  # a large program is only read in part
                 return False
             with tarfile.open(fileobj=io.BytesIO(copied.stdout), mode="r:", errors="surrogateescape") as archive:
                 entry = archive.next()
@@ -115,14 +125,19 @@ class ContainerImages:
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         program = self._program
         env = {**program.environment, "DOCKER_BUILDKIT": "0"} if program.kind == "docker" else None
-        # Quiet, because podman would die of its own progress, and leave its files, if its reader were killed.
-        words = ["build", "--quiet", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
+        words = ["build", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
         words += ["--tag", name] if name else []
         context = ("--file", "-", str(folder)) if folder is not None else ("-",)
-        built = await program.call(*words, *context, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
-        if built.exit_code != 0:
-            raise TargetUnavailable(f"the image cannot be built: {said(built)}")
-        made = _digest(built.stdout.decode().split()[-1])
+        beside = LockedFolder(OF_NO_RUN)
+        try:
+            log, written = beside.path / "log", beside.path / "id"
+            words += ["--iidfile", str(written), *context]
+            built = await program.log(log, *words, stdin=dockerfile.encode(), env=env, timeout_s=PULL_S)
+            if built.exit_code != 0:
+                raise TargetUnavailable(f"the image cannot be built: {await asyncio.to_thread(_why, built, log)}")
+            made = _digest(written.read_text(encoding="utf-8"))
+        finally:
+            await asyncio.to_thread(beside.remove)
         if not name:
             await program.say("tag", made, f"{BUILT}:{made[:16]}")
         return made
@@ -139,6 +154,17 @@ def _is_mounted(request: ContainerRequest, place: str) -> bool:
         if isinstance(mount, BindMount) and PurePosixPath(place).is_relative_to(mount.place):
             return Path(mount.source, PurePosixPath(place).relative_to(mount.place)).is_file()
     return False
+
+
+def _why(built: ProcessResult, log: Path) -> str:
+    """What the builder said, and the last of what the step printed that failed."""
+    text = _COLOUR.sub("", log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ""
+    why = said(replace(built, stderr=text.encode()))
+    lines = text.splitlines()
+    begun = max((number for number, line in enumerate(lines) if _STEP.match(line)), default=len(lines))
+    spoken = [line.strip() for line in lines[begun + 1 :] if line.strip() and not line.startswith(_BY_BUILDER)]
+    printed = [line for line in spoken if why not in line][-SHOWN_LINES:]
+    return f"{why}; it printed: {head(' / '.join(printed), SHOWN_OUTPUT)}" if printed else why
 
 
 def _digest(written: str) -> str:

@@ -63,6 +63,15 @@ class ContainerProgram:
         argv = ("/bin/sh", "-c", line, "sh", str(archive), self.path, *words)
         return await self.processes.run(ProcessRequest(argv, "/", self.environment, timeout_s=PULL_S))
 
+    async def log(
+        self, file: Path, *words: str, stdin: bytes, timeout_s: float, env: Mapping[str, str] | None = None
+    ) -> ProcessResult:
+        """What it writes, errors included, in a file: podman would die of its own progress, and leave its files, if a
+        harness that reads it were killed."""
+        argv = ("/bin/sh", "-c", 'out=$1; shift; exec "$@" >"$out" 2>&1', "sh", str(file), self.path, *words)
+        own = self.environment if env is None else env
+        return await self.processes.run(ProcessRequest(argv, "/", own, stdin=stdin, timeout_s=timeout_s))
+
 
 async def found_program(wanted: str, environment: Mapping[str, str], processes: NoSandbox) -> ContainerProgram:
     """The wanted runtime, or the first that answers of those that are installed."""

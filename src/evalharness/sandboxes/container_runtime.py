@@ -352,6 +352,11 @@ class ContainerRuntime(Containers):
     async def user(self, image: str) -> str:
         return await self._images.user(image)
 
+    async def has_program(self, image: str, program: str) -> bool:
+        await self.open()
+        labels = container_command.label_flags({PROCESS_LABEL: self._process_id})
+        return await self._images.has_program(ContainerRequest(image), program, labels)
+
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         await self.open()
         return await self._images.build(folder, dockerfile, name)
@@ -442,7 +447,8 @@ class ContainerRuntime(Containers):
             program = waiting[0] if (waiting := words_behind_the_gate(request)) else await self._program_of(request)
             labels = container_command.label_flags({name: value for name, value in marks.items() if name != KEPT_LABEL})
             if not await self._images.has_program(request, program, labels):  # the program could say so itself
-                raise TargetUnavailable(f"cannot start '{program}' in a container: {said(result)}")
+                needed = ", which `setup` and a command on one line need" if program == SHELL else ""
+                raise TargetUnavailable(f"cannot start '{program}' in a container: its image has no {program}{needed}")
         # podman does not report it where control groups have version 1
         is_out = state.get("OOMKilled") or (self.kind == "podman" and result.exit_code == _KILLED)
         return _passed(result, "memory") if is_out else result

@@ -116,9 +116,9 @@ class DockerAgentTarget(MachineTarget):
         owner = f"--chown={user} " if user else ""
         lines.append(f"COPY {owner}{json.dumps([f'{_FILES}/', f'{self.options.workspace}/'])}")
         lines.append(f"WORKDIR {self.options.workspace}")
-        return await self._built("\n".join(lines) + "\n", made_of, files)
+        return await self._built("\n".join(lines) + "\n", made_of, program, files)
 
-    async def _built(self, dockerfile: str, made_of: list[str], files: Mapping[str, CaseFile]) -> str:
+    async def _built(self, dockerfile: str, made_of: list[str], program: str, files: Mapping[str, CaseFile]) -> str:
         """Named after all that is in it: what was built once, in whatever run, is not built again."""
         containers = self.services.container_runtime()
         context = LockedFolder(OF_NO_RUN)
@@ -128,7 +128,12 @@ class DockerAgentTarget(MachineTarget):
             await asyncio.to_thread(put_files, files, self.services.cases_root or self.services.root, copied)
             content = await asyncio.to_thread(digest_of_files, copied)
             name = f"{MADE}:{digest([dockerfile, made_of, content])[:16]}"
-            return await containers.local_id(name) or await containers.build(context.path, dockerfile, name)
+            if found := await containers.local_id(name):
+                return found
+            if program and not await containers.has_program(program, PROGRAM):
+                hint = "name an image that has it with agent_image, or `none` if the base image starts its own agent"
+                raise TargetUnavailable(f"the image {program} has no {PROGRAM}", hint=hint)
+            return await containers.build(context.path, dockerfile, name)
         finally:
             await asyncio.to_thread(context.remove)
 

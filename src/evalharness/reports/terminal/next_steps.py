@@ -13,11 +13,12 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from evalharness import registry
+from evalharness.contracts.grader import Grader
 from evalharness.domain.exchange import Mode
 from evalharness.domain.options import Options
 from evalharness.domain.report import Failure, Report
 from evalharness.domain.run import Run
-from evalharness.domain.specification import is_live
+from evalharness.domain.specification import GraderSpec, is_live
 from evalharness.errors import UsageError
 from evalharness.reports.terminal.case_lines import listed_first
 from evalharness.reports.wording import naming, show_command
@@ -99,7 +100,7 @@ class _Steps:
 
     def _after_error(self, erred: Failure) -> NextStep:
         report, run = self._report, self._run
-        if run.regrade_of or erred.grader_type == "code":
+        if run.regrade_of or (erred.grader_type == "code" and not _looks_into_container(run, erred)):
             return self._regrade("")
         taped = report.metadata.taped
         if taped is not None and taped.missed and rerun_of(run).suite:
@@ -149,7 +150,9 @@ class _Steps:
             taping += ["--recordings", options.recordings]
         if options.gateway:
             taping.append("--gateway")
-        line = shlex.join([command, *taping, *words])
+        containers = ["--container-runtime", options.containers.runtime] if options.containers.runtime else []
+        containers += ["--pull", options.containers.pull] if options.containers.pull != "missing" else []
+        line = shlex.join([command, *taping, *containers, *words])
         return NextStep(mode or "rerun", f"{self._command} {line}{self._named}")
 
 
@@ -176,15 +179,26 @@ def names_judges(run: Run) -> bool:
     return bool(run.suite.config.judge_model) or all(options.named_judges for options in _judges_of(run))
 
 
+def _looks_into_container(run: Run, erred: Failure) -> bool:
+    """Whether the grader that failed needs the container of the trial, which is gone when a stored answer is graded."""
+    cases = (case for case in run.suite.cases if case.id == erred.eval_id)
+    named = [spec for case in cases for spec in run.suite.graders_for(case) if spec.label == erred.grader]
+    return any(grader.needs_end_state for grader, _ in _with_parts(named))
+
+
 def _judges_of(run: Run) -> Iterator[Options]:
     """The options of the model graders that a run's cases have, inside other graders too."""
     specs = [spec for case in run.suite.cases for spec in run.suite.graders_for(case)]
+    return (options for grader, options in _with_parts(specs) if grader.type == "model")
+
+
+def _with_parts(specs: list[GraderSpec]) -> Iterator[tuple[type[Grader], Options]]:
+    """The graders of these specifications and those inside them, with their options."""
     while specs:
         spec = specs.pop()
         try:
             options = registry.parse_options("grader", spec)
-            if registry.load("grader", spec.kind).type == "model":
-                yield options
+            yield registry.load("grader", spec.kind), options
         except (UsageError, ValidationError):  # an old run is shown whatever has become of its graders
             continue
         specs.extend(options.parts)
