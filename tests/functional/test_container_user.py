@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from container_runtimes import IMAGE, TestRuntime
+from container_runtimes import IMAGE, TestRuntime, busybox_archive
 from driving import clean_environment
 from isolating import user_command
 
@@ -72,6 +72,29 @@ def test_what_containers_leave_is_the_users(project: tuple[TestRuntime, Path]) -
     [trial] = report["trials"]
     assert trial["state"] == "passed", trial
     runtime, folder = project
+    assert list((folder / "tmp").iterdir()) == []
+    assert (runtime.containers(), runtime.volumes()) == ([], [])
+
+
+def test_an_agent_of_another_user_and_its_end_state(project: tuple[TestRuntime, Path]) -> None:
+    """Neither the harness nor root: its files are given to the harness, and in the end state they are its own again."""
+    runtime, folder = project
+    image = "evalharness-test:user-1000"
+    if not runtime.call("images", "--quiet", image).strip():
+        runtime.call("import", "--change", "USER 1000:1000", "-", image, stdin=busybox_archive())
+    agent = "cat given.txt >made && chmod 600 made && mkdir -m 700 closed && echo deep >closed/file && id -u"
+    again = "test $(id -u) = 1000 && cat made closed/file && echo more >>made && rm -r closed && touch given.txt"
+    looked_at: list[Any] = [
+        {"contains": "1000"},
+        {"files": [{"path": "made", "contains": "given"}, {"path": "closed/file", "contains": "deep"}]},
+        {"container_command": "cat /state/working_dir/closed/file && test $(id -u) = 0"},
+        {"container_command": {"command": again, "in": "end_state"}},
+    ]
+    target = {"container": {"image": image, "command": ["sh", "-c", agent], "input": "none"}}
+    case = {"id": "one", "input": "", "files": {"given.txt": "given"}, "graders": looked_at}
+    report = run(project, {"target": target, "test_cases": [case]})
+    [trial] = report["trials"]
+    assert trial["state"] == "passed", trial
     assert list((folder / "tmp").iterdir()) == []
     assert (runtime.containers(), runtime.volumes()) == ([], [])
 
