@@ -117,8 +117,8 @@ class Containers(ABC):
         """Raises SandboxUnavailable if there is no container runtime, or if it does not answer."""
 
     @abstractmethod
-    def expect(self, memory_bytes: int, at_once: int) -> Finding | None:
-        """Called once open: so many containers are wanted at a time. Returned is what to say if fewer fit.
+    def expect(self, memory_bytes: int, at_once: int) -> tuple[Finding, ...]:
+        """Called once open: so many containers are wanted at a time. Returned is what to say if that cannot be kept.
 
         Raises SandboxUnavailable if not even one does.
         """

@@ -24,6 +24,7 @@ Code: TypeAlias = Literal[
     "run.replay_missed",
     "run.cases_left",
     "run.containers_at_once",
+    "run.container_limits_not_kept",
     "run.preparing_images",
     "run.preparing_image",
     "run.gate_invalid",

@@ -60,6 +60,7 @@ class ContainerSandbox(Sandbox):
     async def open(self) -> None:
         async with self._opening:
             if not self._image:
+                await self._runtime.check_limits()
                 self._image = await self._runtime.system_image()
 
     @asynccontextmanager

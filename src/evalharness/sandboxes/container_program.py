@@ -5,6 +5,7 @@ What containers and images are is decided elsewhere; here a call is an ordinary 
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -37,6 +38,8 @@ class ContainerProgram:
     kind: Kind
     memory_bytes: int
     """Of the machine that its containers run on."""
+    keeps_limits: bool
+    """Whether it can limit memory and processes: without root only where this user may use control groups."""
     environment: Mapping[str, str]
     processes: NoSandbox
 
@@ -105,16 +108,19 @@ async def _described(path: str, environment: Mapping[str, str], processes: NoSan
     if kind == "podman" and (found := _VERSION.search(version)) and (int(found[1]), int(found[2])) < OLDEST_PODMAN:
         raise SandboxUnavailable(f"{path} is podman {found[0]}, and {'.'.join(map(str, OLDEST_PODMAN))} is needed")
     if kind == "podman":
-        memory, is_remote = (await ask("info", "--format", "{{.Host.MemTotal}} {{.Host.ServiceIsRemote}}")).split()
+        asked = "{{.Host.MemTotal}} {{.Host.ServiceIsRemote}} {{json .Host.CgroupControllers}}"
+        memory, is_remote, controllers = (await ask("info", "--format", asked)).split()
         _refuse_elsewhere(path, "another machine" if is_remote == "true" else "")
+        keeps_limits = {"memory", "pids"} <= set(json.loads(controllers) or ())
     else:
         place = await ask("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
         _refuse_elsewhere(path, "" if place.startswith("unix://") else place)
         await ask("version", "--format", "{{.Server.Version}}")  # says it plainly where there is no daemon
-        memory = await ask("info", "--format", "{{.MemTotal}}")
+        memory, *limited = (await ask("info", "--format", "{{.MemTotal}} {{.MemoryLimit}} {{.PidsLimit}}")).split()
+        keeps_limits = limited == ["true", "true"]
     if not memory.isdigit() or not int(memory):
         raise SandboxUnavailable(f"{path} does not answer: it says nothing about its memory")
-    return ContainerProgram(path, kind, int(memory), environment, processes)
+    return ContainerProgram(path, kind, int(memory), keeps_limits, environment, processes)
 
 
 def _refuse_elsewhere(path: str, place: str) -> None:

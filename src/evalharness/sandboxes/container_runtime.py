@@ -102,15 +102,20 @@ class ContainerRuntime(Containers):
         except OSError as error:
             raise SandboxUnavailable(f"cannot start the process that watches over containers: {error}") from error
 
-    def expect(self, memory_bytes: int, at_once: int) -> Finding | None:
+    def expect(self, memory_bytes: int, at_once: int) -> tuple[Finding, ...]:
         assert self._memory is not None, "open() finds it"
         fit = self._memory.at_once(memory_bytes)
         if fit >= at_once:
-            return None
+            return self._unlimited()
         narrowed = _at_once(fit, memory_bytes, asked=at_once)
         if self._narrowed is None or fit < self._narrowed.params["at_once"]:
             self._narrowed = narrowed
-        return narrowed
+        return (*self._unlimited(), narrowed)
+
+    def _unlimited(self) -> tuple[Finding, ...]:
+        if self._program is None or self._program.keeps_limits:
+            return ()
+        return (finding("run.container_limits_not_kept", runtime=self.kind),)
 
     async def run(
         self,
@@ -361,6 +366,15 @@ class ContainerRuntime(Containers):
         await self.open()
         return await self._images.build(folder, dockerfile, name)
 
+    async def check_limits(self) -> None:
+        """Raises SandboxUnavailable where containers could use all memory and processes of the machine."""
+        await self.open()
+        if not self._found.keeps_limits:
+            raise SandboxUnavailable(
+                f"{self.kind} cannot limit the memory and the processes of this user's containers",
+                hint="use control groups of version 2, delegated to this user, run as root, or choose another sandbox",
+            )
+
     async def system_image(self) -> str:
         await self.open()
         return await system_image(self._images)
@@ -403,11 +417,11 @@ class ContainerRuntime(Containers):
     def notes(self) -> tuple[Finding, ...]:
         """How many containers fit into the machine's memory, if fewer than were wanted or if any had to wait."""
         if self._narrowed is not None:
-            return (self._narrowed,)
+            return (*self._unlimited(), self._narrowed)
         memory = self._memory
         if memory is None or not memory.has_waited:
-            return ()
-        return (_at_once(memory.total_bytes // memory.largest_bytes, memory.largest_bytes),)
+            return self._unlimited()
+        return (*self._unlimited(), _at_once(memory.total_bytes // memory.largest_bytes, memory.largest_bytes))
 
     async def close(self) -> None:
         try:
@@ -499,7 +513,8 @@ def _passed(result: ProcessResult, ended: Ended) -> ProcessResult:
 def _seems_unstarted(result: ProcessResult) -> bool:
     """The init of a container speaks for a program that it could not execute."""
     is_code = result.exit_code in {1, *_NOT_EXECUTED}
-    return is_code and not result.stdout and result.stderr.startswith(_INIT_FAILED)
+    *_, last = result.stderr.strip().splitlines() or [b""]  # warnings of the runtime may come before
+    return is_code and not result.stdout and last.startswith(_INIT_FAILED)
 
 
 def _first_word(request: ContainerRequest) -> str:

@@ -136,8 +136,8 @@ class MachineTarget(Target):
         containers, on_demand = self.services.container_runtime(), self.services.containers
         assert on_demand is not None, "it built them"
         await containers.open()
-        if narrowed := containers.expect(self.options.limits.memory_bytes, on_demand.at_once):
-            on_demand.hear(narrowed)
+        for found in containers.expect(self.options.limits.memory_bytes, on_demand.at_once):
+            on_demand.hear(found)
         wanted = self._wanted or {WantedImage(): {}}
         on_demand.hear(finding("run.preparing_images", images=len(wanted)))
         for number, (each, files) in enumerate(wanted.items(), 1):

@@ -14,6 +14,7 @@ from evalharness.contracts.containers import (
     ExportedState,
 )
 from evalharness.contracts.sandbox import NO_OWNER, Owner, ProcessResult
+from evalharness.domain.finding import Finding
 from evalharness.testing.model import ReplyQueue
 from evalharness.testing.sandbox import finished
 
@@ -58,8 +59,10 @@ class FakeContainers(Containers):
     async def open(self) -> None:
         """There is nothing to find."""
 
-    def expect(self, memory_bytes: int, at_once: int) -> None:
+    def expect(self, memory_bytes: int, at_once: int) -> tuple[Finding, ...]:
         """Any number fits."""
+        del memory_bytes, at_once
+        return ()
 
     async def run(self, request: ContainerRequest, owner: Owner = NO_OWNER) -> ContainerResult:
         self.requests.append(request)

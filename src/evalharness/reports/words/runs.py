@@ -188,6 +188,10 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.cases_left": lambda cases, number: f"recorded, but no longer in the suite: {listed(cases, number)}",
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.containers_at_once": _containers_at_once,
+        "run.container_limits_not_kept": (
+            "{runtime} cannot limit the memory and the processes of this user's containers; run as root, or delegate "
+            "control groups to this user"
+        ),
         "run.preparing_images": lambda images: f"preparing {count(images, 'image')} for containers",
         "run.preparing_image": _preparing_image,
         "run.gate_invalid": lambda checks: f"the gate could not check {', '.join(checks)}",
