@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
-TEST_PACKAGES := bubblewrap busybox-static catatonit chromium docker.io faketime fish jq nodejs podman runc zsh
+TEST_PACKAGES := bubblewrap busybox-static catatonit chromium docker.io faketime fish jq nodejs podman runc uidmap zsh
 INPUTS := pyproject.toml constraints.txt src/evalharness/version.py scripts/setup
 
 .PHONY: demo test lint docs soak bench clean
