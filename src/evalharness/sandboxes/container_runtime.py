@@ -2,7 +2,7 @@
 
 The command-line program is an ordinary process (`none.py`); the container is not, so ending the one never ends the
 other. Each container is removed by its name; what a killed harness leaves is removed by `container_watcher.py`, and
-what a machine that died leaves by `reap`.
+what a machine that died leaves by `container_reaper.py`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from evalharness.domain.run import ContainerOptions
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
 from evalharness.sandboxes import container_command, container_watcher, foreign_files
 from evalharness.sandboxes.bubblewrap_command import memory_file
-from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, RUN_LABEL, STORE_LABEL, Kind
+from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, Kind
 from evalharness.sandboxes.container_gate import NOT_THERE, SHELL, ContainerGate, words_behind_the_gate
 from evalharness.sandboxes.container_images import ContainerImages
 from evalharness.sandboxes.container_profile import profile
 from evalharness.sandboxes.container_program import ANSWER_S, PULL_S, ContainerProgram, found_program, said
+from evalharness.sandboxes.container_reaper import reap
 from evalharness.sandboxes.container_watcher import ContainerWatcher
 from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
 from evalharness.sandboxes.none import NoSandbox, Watch
@@ -380,39 +381,8 @@ class ContainerRuntime(Containers):
         return await system_image(self._images)
 
     async def reap(self, store_id: str, is_abandoned: Callable[[str], bool]) -> None:
-        if self._program is None or not store_id:
-            return
-        of_store = ("--filter", f"label={STORE_LABEL}={store_id}")
-        ids = (await self._found.say("ps", "-aq", "--no-trunc", *of_store)).split()
-        run, kept = (f'{{{{index .Config.Labels "{label}"}}}}' for label in (RUN_LABEL, KEPT_LABEL))
-        about = f"{{{{.Id}}}}|{run}|{kept}|{{{{.State.Running}}}}"
-        for container, is_kept, is_running in await self._abandoned("container", about, ids, is_abandoned):
-            if is_kept != "true":
-                await self._discard(container)
-            elif is_running == "true":
-                await self._found.call("kill", container)
-        names = (await self._found.say("volume", "ls", "--quiet", *of_store)).split()
-        about = f'{{{{.Name}}}}|{{{{index .Labels "{RUN_LABEL}"}}}}'
-        for [volume] in await self._abandoned("volume", about, names, is_abandoned):
-            await self._found.call("volume", "rm", volume)
-        temporary = f'{{{{index .Config.Labels "{container_command.TEMPORARY_LABEL}"}}}}'
-        images = (await self._found.say("images", "-q", "--no-trunc", "--filter", "dangling=true", *of_store)).split()
-        for image, is_temporary in await self._abandoned(
-            "image", f"{{{{.Id}}}}|{run}|{temporary}", images, is_abandoned
-        ):
-            if is_temporary == "true":
-                await self._found.call("rmi", "--no-prune", image)  # not by force: a container that is kept may use it
-
-    async def _abandoned(
-        self, what: str, about: str, found: list[str], is_abandoned: Callable[[str], bool]
-    ) -> list[list[str]]:
-        """What `about` says of those whose run no process is working on, without the run, which is second in it."""
-        if not found:
-            return []
-        described = await self._found.call(what, "inspect", "--format", about, *found)  # some may be gone
-        lines = [line.split("|") for line in described.stdout.decode().splitlines()]
-        runs = {run for run in {words[1] for words in lines} if is_abandoned(run)}
-        return [[words[0], *words[2:]] for words in lines if words[1] in runs]
+        if self._program is not None and store_id:
+            await reap(self._program, store_id, is_abandoned, self._discard)
 
     def notes(self) -> tuple[Finding, ...]:
         """How many containers fit into the machine's memory, if fewer than were wanted or if any had to wait."""
