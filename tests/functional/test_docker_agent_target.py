@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ SCRIPT = r"""#!/bin/sh
 config=$5; shift 5
 [ "$1" = Silence ] && { echo "no model" >&2; exit 3; }
 [ "$1" = Fail ] && { echo '{"type":"error","error":"the model refused"}'; exit 0; }
+[ "$1" = Hang ] && { echo '{"type":"agent_choice","content":"wait"}'; sleep 60; }
 [ "$1" = Crash ] && { echo '{"type":"agent_choice","content":"almost"}'; exit 5; }
 body="{\"model\": \"served\", \"messages\": [{\"role\": \"user\", \"content\": \"$1\"}]}"
 reply=$(wget -q -O - --header "Authorization: Bearer $OPENAI_API_KEY" --header "Content-Type: application/json" \
@@ -127,8 +129,39 @@ def test_names_that_are_wrong(tmp_path: Path) -> None:
     (tmp_path / "evals/count.json").write_text(json.dumps(session("How many?")))
     done = drive(tmp_path, "docker-agent", "agnt.yaml", env=nobody)
     assert (done.code, "agnt.yaml. Did you mean 'agent.yaml'?" in done.err) == (2, True), done.both
+    done = drive(tmp_path, "docker-agent", ".", env=nobody)
+    assert (done.code, f"the agent file {tmp_path} is a folder" in done.err) == (2, True), done.both
+    (tmp_path / "empty").mkdir()
+    done = drive(tmp_path, "docker-agent", "agent.yaml", "empty", env=nobody)
+    assert (done.code, "no recorded session was found in this folder" in done.err) == (2, True), done.both
+    for written in ("=x", "A B=x"):
+        done = drive(tmp_path, "docker-agent", "agent.yaml", "-e", written, env=nobody)
+        assert (done.code, done.err.startswith("error: --env: ")) == (2, True), done.both
     done = drive(tmp_path, "docker-agent", "agent.yaml", "--container-runtime", "docker", env=nobody)
     assert (done.code, "start its daemon" in done.err) == (3, True), done.both
+
+
+def test_repeats_and_the_time_limit_are_called_as_in_run(
+    use_runtime: Callable[[str], TestRuntime], tmp_path: Path
+) -> None:
+    runtime = use_runtime("docker")
+    make_project(runtime, tmp_path, {"hang": session("Hang")})
+    by_flag = ask(tmp_path, runtime, "--trials", "2", "--timeout", "2")
+    by_variable = ask(tmp_path, runtime, EVALHARNESS_EPOCHS="2", EVALHARNESS_TIMEOUT="2")
+    for done in (by_flag, by_variable):
+        assert (done.code, done.states()) == (1, {"hang": ["failed", "failed"]}), done.both
+        assert [trial["reason"] for trial in done.report["trials"]] == ["time limit: no answer within 2 s"] * 2
+
+
+def test_as_many_trials_as_cpus_run_at_once_and_the_help_says_so(
+    use_runtime: Callable[[str], TestRuntime], tmp_path: Path
+) -> None:
+    assert "one per CPU.  [default: 0]" in drive(tmp_path, "docker-agent", "--help").out
+    runtime = use_runtime("docker")
+    make_project(runtime, tmp_path, {"fail": session("Fail")})
+    assert ask(tmp_path, runtime).code == 1
+    [saved] = (tmp_path / "evals/results").glob("*-sessions.json")
+    assert json.loads(saved.read_text())["config"]["concurrency"] == os.cpu_count()
 
 
 def test_from_python(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,8 @@ import click
 from evalharness.cli.command import EXECUTION, OUTPUT, SELECTION, Command, Option
 from evalharness.cli.container_flags import container_options, container_wishes
 from evalharness.cli.flags import (
-    concurrency_option,
+    assignments,
+    concurrency_of,
     debug_option,
     gate_options,
     gate_overrides,
@@ -25,11 +25,21 @@ from evalharness.cli.flags import (
     store_option,
     verbosity_options,
 )
-from evalharness.cli.numbers import Integer
+from evalharness.cli.trial_flags import repeat_of, timeout_of
 from evalharness.errors import UsageError
-from evalharness.settings import Settings
 
 FORMAT = "recorded-sessions"
+ONE_PER_CPU = 0
+"""The concurrency, unless there is another wish."""
+
+
+def _for_the_agent(context: click.Context, option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    """A KEY without a value in the environment is left out, with a warning: the agent may not need it."""
+    assigned = assignments(context, option, written)
+    for item in written:
+        if "=" not in item and item not in assigned:
+            print(f"warning: the variable {item} is not set, so the agent does not get it", file=sys.stderr)
+    return assigned
 
 
 @click.command("docker-agent", cls=Command)
@@ -42,8 +52,9 @@ FORMAT = "recorded-sessions"
     heading=SELECTION,
     help="Only sessions whose id, name or file matches this glob or contains this text. Repeatable.",
 )
-@option("--repeat", "trials", type=Integer(1), metavar="N", heading=EXECUTION, help="Number of trials per session.")
-@concurrency_option
+@repeat_of("session")
+@concurrency_of(default=ONE_PER_CPU)
+@timeout_of()
 @option("--base-image", default="", metavar="IMAGE", heading=EXECUTION, help="The image to put the agent's program in.")
 @option(
     "--agent-image",
@@ -69,6 +80,7 @@ FORMAT = "recorded-sessions"
     "--env",
     multiple=True,
     metavar="KEY[=VALUE]",
+    callback=_for_the_agent,
     heading=EXECUTION,
     help="Set an environment variable for the agent; KEY alone passes on its value. Repeatable.",
 )
@@ -116,11 +128,12 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
         format_name=FORMAT,
         targets=(TargetSpec(kind="docker-agent", options={name: value for name, value in options.items() if value}),),
         trials=flags["trials"],
+        timeout_s=flags["timeout"],
         selection=Selection(only=split_at_commas(flags["only"])),
-        env=_assigned(flags["env"]),
+        env=flags["env"],
         gate=gate_overrides(flags),
         options=RunOptions(
-            max_concurrency=0 if concurrency is None else concurrency,
+            max_concurrency=ONE_PER_CPU if concurrency is None else concurrency,
             sandbox=flags["sandbox"],
             containers=container_wishes(flags),
             sessions_folder=str(folder.absolute()),
@@ -130,14 +143,3 @@ def command(agent: str, evals_dir: Path, **flags: Any) -> int:
     shown = {**flags, "outputs": (), "save_sessions": str(folder)}
     with Harness.open(flags["store"]) as harness, running(shown, harness) as run:
         return run.report(harness.call(run_suites, request, run.execution), harness)
-
-
-def _assigned(written: Iterable[str]) -> dict[str, str]:
-    """A KEY without a value in the environment is left out, with a warning: the agent may not need it."""
-    from evalharness.settings import parse_assignments
-
-    known = Settings.read().environment
-    for item in written:
-        if "=" not in item and item not in known:
-            print(f"warning: the variable {item} is not set, so the agent does not get it", file=sys.stderr)
-    return parse_assignments(written, known)

@@ -217,7 +217,7 @@ debug_option = option("--debug", is_flag=True, expose_value=False, help="Show st
 force_option = option("--force", is_flag=True, heading=OUTPUT, help="Replace the output file if it exists.")
 
 
-def _assignments(_context: click.Context, option: click.Parameter, items: tuple[str, ...]) -> dict[str, str]:
+def assignments(_context: click.Context, option: click.Parameter, items: tuple[str, ...]) -> dict[str, str]:
     """A bare KEY of --env stands for its value in the environment."""
     known = Settings.read().environment if option.name == "env" else None
     try:
@@ -231,7 +231,7 @@ var_option = option(
     "variables",
     multiple=True,
     metavar="KEY=VALUE",
-    callback=_assignments,
+    callback=assignments,
     heading=EXECUTION,
     help="Set {{KEY}} in suite files. Repeatable.",
 )
@@ -243,13 +243,14 @@ def env_for(readers: str) -> Callable[[Any], Any]:
         "--env",
         multiple=True,
         metavar="KEY[=VALUE]",
-        callback=_assignments,
+        callback=assignments,
         heading=EXECUTION,
         help=f"Set an environment variable for {readers}. Repeatable.",
     )
 
 
-def concurrency_of(what: str) -> Callable[[Any], Any]:
+def concurrency_of(what: str = "Run up to N trials", default: int = 10) -> Callable[[Any], Any]:
+    """`default` is only what `--help` says."""
     return option(
         "-j",
         "-c",
@@ -259,12 +260,12 @@ def concurrency_of(what: str) -> Callable[[Any], Any]:
         type=Integer(0),
         metavar="N",
         heading=EXECUTION,
-        help=f"{what} at the same time; 0 means one per CPU.  [default: 10]",
+        help=f"{what} at the same time; 0 means one per CPU.  [default: {default}]",
     )
 
 
 env_option = env_for("every target")
-concurrency_option = concurrency_of("Run up to N trials")
+concurrency_option = concurrency_of()
 
 selection_options = group(
     option(

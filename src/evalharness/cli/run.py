@@ -35,13 +35,13 @@ from evalharness.cli.flags import (
     var_option,
     verbosity_options,
 )
-from evalharness.cli.numbers import Integer, Integers, Number, Points
+from evalharness.cli.numbers import Integer, Integers, Points
 from evalharness.cli.recording_flags import gateway_options, recording_options, recording_wishes
 from evalharness.cli.references import SUITE, RunReference, file_names
+from evalharness.cli.trial_flags import repeat_of, timeout_of
 from evalharness.errors import NothingFailed, UsageError
 
 STDIN = "-"
-LONGEST_TIMEOUT_S = 10_000_000
 LARGEST_SEED = 2**63 - 1
 
 
@@ -84,24 +84,9 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     "agent:provider/model, container:IMAGE, docker-agent:FILE, oracle, null, echo, or a target file. Repeatable: "
     "one run per target, side by side.",
 )
-@option(
-    "--repeat",
-    "--trials",
-    "--epochs",
-    "trials",
-    type=Integer(1),
-    metavar="N",
-    heading=EXECUTION,
-    help="Number of trials per case.",
-)
+@repeat_of("case")
 @concurrency_option
-@option(
-    "--timeout",
-    type=Number(0, LONGEST_TIMEOUT_S, least_open=True),
-    metavar="SECONDS",
-    heading=EXECUTION,
-    help="Time limit for each trial; overrides the suite's, but not a case's timeout_seconds.  [default: 300]",
-)
+@timeout_of("; overrides the suite's, but not a case's timeout_seconds")
 @option(
     "--seed",
     type=Integer(0, LARGEST_SEED),

@@ -39,7 +39,8 @@ def survey_paths(paths: Iterable[Path], format_name: str | None = None) -> list[
         if path.is_dir():
             found = _look_through(path, forced)
             if all(file.is_passed_over for file in found):
-                loaded.append(_broken(path, "no suite was found in this folder"))
+                wanted = "recorded session" if forced is SESSIONS else "suite"
+                loaded.append(_broken(path, f"no {wanted} was found in this folder"))
             loaded += found
         elif not path.exists():
             loaded.append(_broken(path, "no such file or folder"))

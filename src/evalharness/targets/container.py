@@ -272,7 +272,11 @@ class ContainerTarget(MachineTarget):
 
 def no_such_file(kind: str, path: Path) -> UnknownName:
     """Wrong usage, with the file beside it that was probably meant."""
-    beside = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
+    if path.is_dir():
+        wrong = UnknownName(kind, path.name, (), what=f"the {kind} {path} is a folder")
+        wrong.hint = "name a file in it"
+        return wrong
+    beside = sorted(each.name for each in path.parent.iterdir() if each.is_file()) if path.parent.is_dir() else []
     wrong = UnknownName(kind, path.name, beside, what=f"there is no {kind} {path}")
     wrong.hint = "" if wrong.guess else "create it, or correct its path"
     return wrong
