@@ -329,31 +329,3 @@ def test_a_folder_that_cannot_be_written_is_reported(project: Path) -> None:
     (project / "out").write_text("")
     done = run(project, "--save-sessions", "out", "--json")
     assert (done.code, "cannot make the folder out" in done.json["error"]["message"]) == (2, True)
-
-
-def test_results_of_docker_agent_are_a_baseline_by_its_own_rule(project: Path) -> None:
-    """In each form that it saves: with results, without summary, and as bare sessions."""
-    assert run(project, "--save-sessions", "out").code == 0
-    saved = saved_document(project / "out")
-    bare = [{name: value for name, value in each.items() if name != "eval_result"} for each in saved["sessions"]]
-    forms = {"whole": saved, "listed": saved["sessions"], "bare": bare, "empty": {**saved, "sessions": []}}
-    for name, form in forms.items():
-        (project / f"{name}.json").write_text(json.dumps(form))
-    same = run(project, "--baseline", "whole.json", "--json")
-    assert (same.code, same.report["session_comparison"]["changes"]) == (0, []), same.both
-    assert run(project, "--baseline", "empty.json").code == 2
-    (project / "agent.py").write_text(AGENT.replace('tell("tool_call"', 'tell("tool_called"'))
-    for name in ("whole", "listed", "bare"):
-        worse = run(project, "--baseline", f"{name}.json", "--json")
-        assert worse.code == 1, (name, worse.both)
-        [check] = worse.report["gate"]["checks"]
-        assert "as docker-agent compares: tool calls 100.0 % → 0.0 %; files.json passed before" in check["text"]["text"]
-        assert worse.report["comparison"]["verdict"], "the paired comparison is beside it"
-    tolerant = run(project, "--baseline", "whole.json", "--regression-tolerance", "100%")
-    assert tolerant.code == 1, "an eval that is lost counts all the same"
-    assert "worse than" in tolerant.out and "files.json" in tolerant.out
-    again = drive(project, "gate", "latest", "--baseline", "whole.json")
-    assert again.code == 1, again.both
-    shown = drive(project, "show", "latest", "--json")
-    (project / "report.json").write_text(shown.out)
-    assert drive(project, "verify", "report.json").code == 0, "and can be verified"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, StrictBool
 
 from evalharness.documents.session import GoRecord, Session
 from evalharness.domain.record import Record
@@ -107,15 +107,53 @@ class InputSession(Session):
 
 class RelevanceResult(GoRecord):
     criterion: str
-    passed: bool
+    passed: StrictBool
     reason: str = ""
 
 
 class AssertionResult(GoRecord):
     name: str = ""
     type: str
-    passed: bool
+    passed: StrictBool
     reason: str = ""
+
+
+class SizeCheck(GoRecord):
+    actual: str = ""
+    expected: str = ""
+
+
+class ToolCallsCheck(GoRecord):
+    score: float = 0.0
+
+
+class RelevanceCheck(GoRecord):
+    passed_count: int = 0
+    total: int = 0
+    results: tuple[RelevanceResult, ...] = ()
+
+
+class AssertionsCheck(GoRecord):
+    results: tuple[AssertionResult, ...] = ()
+
+
+class Checks(GoRecord):
+    """Those that were made."""
+
+    size: SizeCheck = SizeCheck()
+    tool_calls: ToolCallsCheck | None = None
+    relevance: RelevanceCheck = RelevanceCheck()
+    assertions: AssertionsCheck = AssertionsCheck()
+
+
+class EvalResult(GoRecord):
+    """The `eval_result` of a saved session, as far as it is read again; `session_checks.eval_result` writes it."""
+
+    passed: StrictBool = False
+    error: str = ""
+    cost: float = 0.0
+    output_tokens: int = 0
+    checks: Checks = Checks()
 
 
 class Result(GoRecord):

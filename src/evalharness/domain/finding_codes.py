@@ -340,6 +340,7 @@ HintCode: TypeAlias = Literal[
     "hint.one_report",
     "hint.results_beside",
     "hint.write_report",
+    "hint.session_results",
     "hint.import_table",
     "hint.python_target",
     "hint.map_input",

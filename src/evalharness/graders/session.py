@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-import regex
 from pydantic import Field, field_validator
 
 from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.documents.session import SessionAssertion
+from evalharness.documents.session_assertions import (
+    Answered,
+    assertion_result,
+    compiled_or_reason,
+    unmatched,
+    why_not,
+)
 from evalharness.documents.session_checks import size_class, threshold_of, tool_calls_f1
 from evalharness.documents.session_results import AssertionResult, SessionCheck
 from evalharness.domain.case import as_text
@@ -20,7 +26,6 @@ from evalharness.domain.transcript import ToolCall
 from evalharness.graders.pattern_examples import example_of
 from evalharness.graders.patterns import search_within_limit
 from evalharness.values.json_value import Json
-from evalharness.values.pattern import compile_pattern
 from evalharness.values.text import head
 from evalharness.values.variables import has_braces
 
@@ -83,11 +88,7 @@ class ToolCallsF1(Grader):
         return Example(tool_calls=tuple(ToolCall(name=name) for name in self.options.tools))
 
 
-# session_assertions: the assertions of a recorded session, about the answer's text, its cost and the tools called.
-#
-# A pattern that makes no sense fails its own assertion and says so; the others are still looked at.
-
-LONGEST_VALUE = 100
+# session_assertions: the assertions of a recorded session.
 
 
 class SessionAssertionsOptions(Options, SessionCheck):
@@ -117,7 +118,12 @@ class SessionAssertions(Grader):
     options: SessionAssertionsOptions
 
     async def grade(self, context: GradeContext) -> Grade:
-        results = [await self._checked(assertion, context) for assertion in self.options.assertions]
+        tools = [call.name for call in context.transcript.tool_calls]
+        answered = Answered(context.text, context.transcript.cost_usd or 0.0, tools)
+        results = [
+            assertion_result(assertion, await self._why_not(assertion, answered))
+            for assertion in self.options.assertions
+        ]
         failed = [f"{result.name or result.type}: {result.reason}" for result in results if not result.passed]
         return Grade.of(
             not failed,
@@ -126,56 +132,19 @@ class SessionAssertions(Grader):
             evidence=[result.model_dump(mode="json") for result in results],
         )
 
-    async def _checked(self, assertion: SessionAssertion, context: GradeContext) -> AssertionResult:
-        reason = await self._why_not(assertion, context)
-        return AssertionResult(name=assertion.name, type=assertion.type, passed=not reason, reason=reason)
-
-    async def _why_not(self, assertion: SessionAssertion, context: GradeContext) -> str:
-        """Empty where the assertion holds."""
-        text, value = context.text, as_text(assertion.value)
-        shown = f'"{head(value, LONGEST_VALUE)}"'
-        match assertion.type:
-            case "contains":
-                return "" if value in text else f"response does not contain {shown}"
-            case "not_contains":
-                return f"response contains {shown}" if value in text else ""
-            case "equals":
-                return "" if value.strip() == text.strip() else f"response is not {shown}"
-            case "starts_with":
-                return "" if text.strip().startswith(value) else f"response does not start with {shown}"
-            case "ends_with":
-                return "" if text.strip().endswith(value) else f"response does not end with {shown}"
-            case "regex":
-                return await self._why_no_match(value, text)
-            case "cost_threshold":
-                return _why_too_dear(threshold_of(assertion.value) or 0.0, context.transcript.cost_usd)
-            case "tool_called":
-                called = any(call.name == value for call in context.transcript.tool_calls)
-                return "" if called else f"tool {shown} was not called"
-
-    async def _why_no_match(self, pattern: str, text: str) -> str:
-        compiled = _compiled(pattern)
+    async def _why_not(self, assertion: SessionAssertion, answered: Answered) -> str:
+        """A pattern may take long to find, and the event loop must not wait for it."""
+        if assertion.type != "regex":
+            return why_not(assertion, answered)
+        pattern = as_text(assertion.value)
+        compiled = compiled_or_reason(pattern)
         if isinstance(compiled, str):
             return compiled
-        found = await search_within_limit(compiled, text, pattern, self.services.in_thread)
-        return "" if found else f"response does not match /{head(pattern, LONGEST_VALUE)}/"
+        found = await search_within_limit(compiled, answered.text, pattern, self.services.in_thread)
+        return "" if found else unmatched(pattern)
 
     def example(self) -> Example | None:
         return merge_examples(map(_example, self.options.assertions))
-
-
-def _compiled(pattern: str) -> regex.Pattern[str] | str:
-    """The pattern, or why it is none."""
-    try:
-        compiled: regex.Pattern[str] = compile_pattern(pattern, regex.ASCII)  # as in Go: \w and \d are ASCII
-    except ValueError as error:
-        return f"invalid regular expression /{head(pattern, LONGEST_VALUE)}/: {error}"
-    return compiled
-
-
-def _why_too_dear(threshold: float, cost_usd: float | None) -> str:
-    cost = cost_usd or 0.0
-    return "" if cost <= threshold else f"cost ${cost:.6f} is more than ${threshold:.6f}"
 
 
 def _example(assertion: SessionAssertion) -> Example | None:
@@ -191,7 +160,7 @@ def _example(assertion: SessionAssertion) -> Example | None:
         case "ends_with":
             return Example(ends=(value,))
         case "regex":
-            compiled = _compiled(value)
+            compiled = compiled_or_reason(value)
             return None if isinstance(compiled, str) else example_of(compiled)
         case "tool_called":
             return None

@@ -167,12 +167,22 @@ def against_baseline(verdict: str, settle: str) -> str:
 def session_regression(
     baseline: str, tolerance: float, figures: Sequence[Mapping[str, Any]], lost: Mapping[str, Any]
 ) -> str:
+    """Of a regression only what makes it one. The tolerance is one of figures; an eval that is lost always counts."""
     worse = [figure for figure in figures if figure["regressed"]]
-    parts = [f"{figure['name']} {_figure(figure, 'before')} → {_figure(figure, 'now')}" for figure in worse or figures]
-    allowed = f" by more than {_exact(tolerance)} points" if tolerance else ""
-    passed_before = f"; {_named(lost)} passed before" if lost["number"] else ""
-    verdict = f"worse than {baseline}{allowed}" if worse or lost["number"] else f"not worse than {baseline}{allowed}"
-    return f"{verdict}, as docker-agent compares: {', '.join(parts)}{passed_before}"
+    is_worse = bool(worse or lost["number"])
+    compared = ", ".join(
+        f"{figure['name']} {_figure(figure, 'before')} → {_figure(figure, 'now')}"
+        for figure in (worse if is_worse else figures)
+    )
+    allowed = f" by more than {_points(tolerance)}" if tolerance and (worse or not is_worse) else ""
+    passed_before = f"{_named(lost)} passed before" if lost["number"] else ""
+    reasons = "; ".join(filter(None, (compared, passed_before)))
+    return f"{'' if is_worse else 'not '}worse than {baseline}{allowed}, as docker-agent compares: {reasons}"
+
+
+def _points(share: float) -> str:
+    points = _exact(share)
+    return f"{points} point{'' if points == '1' else 's'}"
 
 
 def _figure(figure: Mapping[str, Any], side: str) -> str:

@@ -102,6 +102,9 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "use the results next to it (RUN.json), or a report: eval-harness report RUN -o FILE.json"
         ),
         "hint.write_report": "write one: eval-harness report RUN -o FILE.json",
+        "hint.session_results": (
+            "give results of these sessions: RUN-sessions.json (see --save-sessions), or RUN.json of docker-agent"
+        ),
         "hint.verifiable": (
             "a report must be JSON, a table JSON or CSV; write a report: eval-harness report RUN -o FILE.json"
         ),
