@@ -126,6 +126,14 @@ def test_a_reader_who_left_makes_it_3(stored: tuple[Path, str], words: str) -> N
     assert json.loads(report.read_text())["eval_report"]["summary"]["pending"] == 0
 
 
+def test_sessions_are_saved_though_nobody_reads(stored: tuple[Path, str], tmp_path: Path) -> None:
+    folder, _ = stored
+    with nobody_reads() as stream:
+        done = printing_to(stream, folder, "run", "suite.yaml", "--save-sessions", str(tmp_path / "saved"))
+    assert (done.code, "Traceback" in done.err) == (3, False), done.err
+    assert sorted(path.suffix for path in (tmp_path / "saved").iterdir()) == [".db", ".json", ".json", ".log"]
+
+
 PRINTING = """
 import sys, threading
 together = threading.Barrier(4)

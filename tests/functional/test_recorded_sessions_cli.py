@@ -174,12 +174,13 @@ Repeats: 1 flaky, 1 stable
       ✗ Files #2: tool calls score 0.67
       $ Files #4: $5.00, 10.0 × the median
 """
-    shown = f"{diagnosed}  … and 1 more eval (the log that --save-sessions writes has all)\n"
+    log = "the log" if saving else "the log that --save-sessions writes"
+    shown = f"{diagnosed}  … and 1 more eval ({log} has all)\n"
     assert f"{shown}\nSessions DB: out/" in done.out if saving else done.out.endswith(shown)
     if not saving:
         return
-    [log] = (project / "out").glob("*.log")
-    assert f"{diagnosed}  ✓ Talk (talk.json): 5/5 passed, cost median $1.0" in log.read_text()
+    [path] = (project / "out").glob("*.log")
+    assert f"{diagnosed}  ✓ Talk (talk.json): 5/5 passed, cost median $1.0" in path.read_text()
     repeats = saved_document(project / "out")["summary"]["repeats"]
     assert (repeats["k"], repeats["pass_at_k"], repeats["pass_hat_k"]) == (5, 1.0, 0.5)
     assert repeats["evals"][0]["reasons"] == {"Files #2": ["tool calls score 0.67"]}

@@ -170,34 +170,43 @@ class RunCommand:
             with_header=not self.has_announced(runs),
             verbosity=flags["verbosity"],
         )
-        if step := github_step(harness, flags, self._stream, redact):
-            step.show_runs(reported)
         try:
+            if step := github_step(harness, flags, self._stream, redact):
+                step.show_runs(reported)
             print_report("json" if flags["as_json"] else "terminal", reported, self._stream, presentation)
             self._stream.flush()
         finally:  # files are for others than those who read the screen
             code, files = self._write_files(reported, presentation)
+            saved = self._save_sessions(runs, harness)
         if not flags["as_json"] and flags["verbosity"] >= 0:
             width = len(f"{reported[0].report.verdict}   ") if len(reported) == 1 else WIDTH
             say_written(files, screen_on(self._stream, redact), width)
             self._pages.say(runs, screen_on(self._stream, redact), width)
         self._pages.open_report()
-        folders = [flags["save_sessions"] or run.options.sessions_folder for run in runs]
-        for run, folder in zip(runs, folders, strict=True):
-            if folder:
-                self._save(run, from_here(Path(folder)), harness)
-        if not any(folders) and not flags["as_json"] and flags["verbosity"] >= 0:
+        for each in saved:
+            self._say_saved(each)
+        if not saved and not flags["as_json"] and flags["verbosity"] >= 0:
             _print_diagnosed(filter(_repeats_sessions, runs), harness, screen_on(self._stream, redact))
         self._stream.flush()
         self._notify([run for run in runs if run.report and self._announcer.has_started(run)], harness)
         return code
 
-    def _save(self, run: Run, folder: Path, harness: Harness) -> None:
-        from evalharness.actions.save_sessions import save_run  # slow to load: only for those who want it
+    def _save_sessions(self, runs: Sequence[Run], harness: Harness) -> list[Any]:
+        """A SavedRun, whose module takes long to load, for each run whose sessions are wanted."""
+        folders = [self._flags["save_sessions"] or run.options.sessions_folder for run in runs]
+        if not any(folders):
+            return []
+        from evalharness.actions.save_sessions import save_run
 
-        saved = harness.call(save_run, run, self._announcer.redactor, folder)
+        return [
+            harness.call(save_run, run, self._announcer.redactor, from_here(Path(folder)))
+            for run, folder in zip(runs, folders, strict=True)
+            if folder
+        ]
+
+    def _say_saved(self, saved: Any) -> None:
         screen = screen_on(sys.stderr if self._flags["as_json"] else self._stream, self._announcer.redact)
-        _print_repeats(saved.summary.repeats, screen)
+        _print_repeats(saved.summary.repeats, screen, all_in="the log")
         screen.say()
         for label, path in saved.files.items():
             screen.say(f"{label}: {path}")
@@ -310,13 +319,13 @@ def _print_diagnosed(runs: Iterable[Run], harness: Harness, screen: Screen) -> N
     for run in runs:
         from evalharness.actions.save_sessions import diagnose_run  # slow to load: only for recorded sessions
 
-        _print_repeats(harness.call(diagnose_run, run), screen)
+        _print_repeats(harness.call(diagnose_run, run), screen, all_in="the log that --save-sessions writes")
 
 
-def _print_repeats(repeats: Any, screen: Screen) -> None:
+def _print_repeats(repeats: Any, screen: Screen, all_in: str) -> None:
     from evalharness.reports.session_files import repeat_lines
 
-    for line in ("", *repeat_lines(repeats, MOST_REPEATED)) if repeats else ():
+    for line in ("", *repeat_lines(repeats, MOST_REPEATED, all_in)) if repeats else ():
         screen.say(line)
 
 

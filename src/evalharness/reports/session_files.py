@@ -85,10 +85,15 @@ def made_up_id(run: EvalRun, position: int) -> str:
 def result_lines(result: Result) -> Iterator[str]:
     lines = check_lines(result)
     mark = MARKS[state_of(result)]
-    yield harmless(f"{mark} {result.title} (${result.cost:.6f})")
-    yield from (harmless(f"  ✓ {line}") for line in lines.successes)
-    yield from (harmless(f"  {mark if result.error else MARKS['failed']} {line}") for line in lines.failures)
-    yield from (harmless(f"  {MARKS['awaiting']} {line}") for line in lines.awaiting)
+    yield _entry(f"{mark} ", f"{result.title} (${result.cost:.6f})")
+    yield from (_entry("  ✓ ", line) for line in lines.successes)
+    yield from (_entry(f"  {mark if result.error else MARKS['failed']} ", line) for line in lines.failures)
+    yield from (_entry(f"  {MARKS['awaiting']} ", line) for line in lines.awaiting)
+
+
+def _entry(start: str, text: str) -> str:
+    """The further lines of a text begin below its first, so that none passes for a line of ours."""
+    return harmless(start + text.replace("\n", "\n" + " " * len(start)))
 
 
 def summary_lines(summary: Summary, duration: timedelta) -> Iterator[str]:
@@ -110,10 +115,10 @@ def summary_lines(summary: Summary, duration: timedelta) -> Iterator[str]:
     yield f"Total Time: {duration_text(duration, timedelta(seconds=1))}"
 
 
-def repeat_lines(repeats: Repeats, most: int | None = None) -> Iterator[str]:
+def repeat_lines(repeats: Repeats, most: int | None = None, all_in: str = "") -> Iterator[str]:
     """How reliable the evals are, the most unreliable first, with reasons and with costs far from the others.
 
-    With `most`, only so many, and only those that deserve a look.
+    With `most`, only so many, and only those that deserve a look; `all_in` is what has the others.
     """
     evals, k = repeats.evals, repeats.k
     yield from _share(f"pass@{k}", sum(each.passed > 0 for each in evals), len(evals), "evals passed at least once")
@@ -125,9 +130,9 @@ def repeat_lines(repeats: Repeats, most: int | None = None) -> Iterator[str]:
     yield f"Repeats: {', '.join(f'{number} {status}' for status, number in counts.items())}"
     shown = evals if most is None else tuple(filter(_deserves_a_look, evals))[:most]
     for each in shown:
-        yield from map(harmless, _repeated_lines(each))
+        yield from _repeated_lines(each)
     if hidden := len(evals) - len(shown):
-        yield f"  … and {count(hidden, 'more eval')} (the log that --save-sessions writes has all)"
+        yield f"  … and {count(hidden, 'more eval')} ({all_in} has all)"
 
 
 def _deserves_a_look(found: RepeatedEval) -> bool:
@@ -139,11 +144,11 @@ def _repeated_lines(found: RepeatedEval) -> Iterator[str]:
     cost = found.cost
     name = f"{found.title} ({PurePath(found.input_path).name})"
     spread = f"median {money(cost.median)} (range {money(cost.min)}–{money(cost.max)})" if cost else "unknown"
-    yield f"  {STATUS_MARKS[found.status]} {name}: {found.passed}/{found.total} passed, cost {spread}"
+    yield _entry(f"  {STATUS_MARKS[found.status]} ", f"{name}: {found.passed}/{found.total} passed, cost {spread}")
     for title in found.failed_runs:
-        yield f"      {MARKS['failed']} {title}: {'; '.join(found.reasons.get(title, ()))}"
+        yield _entry(f"      {MARKS['failed']} ", f"{title}: {'; '.join(found.reasons.get(title, ()))}")
     for outlier in cost.outliers if cost else ():
-        yield f"      $ {outlier.title}: {money(outlier.cost)}, {outlier.ratio:.1f} × the median"
+        yield _entry("      $ ", f"{outlier.title}: {money(outlier.cost)}, {outlier.ratio:.1f} × the median")
 
 
 def _share(label: str, passed: int, total: int, what: str = "passed") -> Iterator[str]:

@@ -191,6 +191,12 @@ def test_what_was_skipped_or_waits_is_not_a_failure(tmp_path: Path) -> None:
     assert not any("failures" in row["eval_result"] for row in sessions)
 
 
+def test_no_line_of_a_failure_passes_for_one_of_the_log(tmp_path: Path) -> None:
+    run = eval_run(Result(title="one", error="the setup failed: out\noops\n✓ two"))
+    log = save_run_log(run, tmp_path, NOTHING).read_text(encoding="utf-8")
+    assert "✗ one ($0.000000)\n  ✗ the setup failed: out\n    oops\n    ✓ two\n\n" in log
+
+
 def test_the_summary_reports_what_there_are_numbers_for() -> None:
     summary = Summary(total_evals=10, failed_evals=5, total_cost=0.05)
     assert list(summary_lines(summary, timedelta(minutes=2))) == [
