@@ -183,6 +183,18 @@ def test_an_answer_that_is_too_long_to_keep_says_how_much_is_missing(tmp_path: P
     assert "without 2.9 MB in between" in succeed(tmp_path, "show", "latest", "a").out
 
 
+def test_what_is_missing_is_counted_once_though_it_stood_in_several_places(tmp_path: Path) -> None:
+    """The answer is also the agent's message, an event and what the program printed."""
+    write(
+        tmp_path,
+        agent_py="import json\nprint(json.dumps({'type': 'agent_choice', 'content': 'ab' * 2_500_000}))\n",
+        suite_yaml="target: {command: [python, agent.py], events: docker-agent}\n"
+        "test_cases: [{id: a, input: hi, expected: {contains: ab}}]\n",
+    )
+    succeed(tmp_path, "run", "suite.yaml")
+    assert "without 2.9 MB in between" in succeed(tmp_path, "show", "latest", "a").out
+
+
 def test_compare_fails_as_regressions_does(project: Path) -> None:
     before, now = run(project, "good"), run(project, "bad")
     succeed(project, "baseline", before)

@@ -26,6 +26,9 @@ from evalharness.values.json_value import DEEPEST, LARGEST_INTEGER_BITS, Json
 LONGEST_SECRET = 65_536
 """No encoded form of a secret is taken to be longer: what a cut could leave of one is cut off as well."""
 
+SAID = frozenset(("output", "messages", "tool_calls", "events", "stdout"))
+"""Fields of a transcript that contain the same texts in several forms."""
+
 Cleaned = TypeVar("Cleaned")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
@@ -45,15 +48,16 @@ class Cleaner:
         if isinstance(record, Finding):
             return record.model_copy(update={"params": self._params(record.params)})
         changes: dict[str, Any] = {}
-        cuts_before, lost_before = self.cuts, self.lost_bytes
+        cuts_before, lost = self.cuts, dict[str, int]()
         for name, field in type(record).model_fields.items():
             if field.exclude or name == "kind" or _is_one_of_ours(field.annotation):
                 continue
-            value = getattr(record, name)
+            value, lost_before = getattr(record, name), self.lost_bytes
             changes[name] = self._json(value, field.annotation) if _holds_json(field.annotation) else self._own(value)
+            lost[name] = self.lost_bytes - lost_before
         if isinstance(record, Transcript) and self.cuts > cuts_before:
             changes["truncated"] = True
-            changes["lost_bytes"] = record.lost_bytes + self.lost_bytes - lost_before
+            changes["lost_bytes"] = record.lost_bytes + _lost_once(lost)
         return record.model_copy(update=changes)
 
     def _params(self, value: Any) -> Any:
@@ -134,6 +138,12 @@ class Cleaner:
         head = self.redactor.redact(text[: half + LONGEST_SECRET])[:-LONGEST_SECRET]
         tail = self.redactor.redact(text[-half - LONGEST_SECRET :])[LONGEST_SECRET:]
         return f"{head}\n[… {len(text) - 2 * half} characters cut …]\n{tail}"
+
+
+def _lost_once(lost: Mapping[str, int]) -> int:
+    """By field of a transcript → in all: a text that was cut wherever it stands is missing only once."""
+    said = max(lost.get(name, 0) for name in SAID)
+    return said + sum(count for name, count in lost.items() if name not in SAID)
 
 
 def clean_text(text: str, redactor: Redactor) -> str:
