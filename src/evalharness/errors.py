@@ -27,6 +27,7 @@
 
     TrialFault                        inside one trial, never leaves the engine
     ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
+    │   └── LeftUnreadable            what it left in its container cannot be copied, and that is its own doing
     ├── TrialSkipped                  the trial cannot be judged: `skipped` with this reason
     ├── BadReply                      a model's reply is not valid, even after repairs
     ├── CallCutOff                    a replayed call was cut off by the target's time limit when it was recorded
@@ -289,6 +290,10 @@ class TargetFailed(TrialFault):
     def __init__(self, reason: str, *, evidence: Any = None) -> None:
         super().__init__(reason)
         self.evidence = evidence
+
+
+class LeftUnreadable(TargetFailed):
+    pass
 
 
 class TrialSkipped(TrialFault):

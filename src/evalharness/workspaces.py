@@ -14,13 +14,14 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from evalharness.domain.case import CaseFile
-from evalharness.errors import UsageError
+from evalharness.errors import LeftUnreadable, UsageError
 from evalharness.values.digest import digest_file
 
 MAX_CHANGED = 200
@@ -245,6 +246,34 @@ def _text(path: Path) -> str:
     return f"{kept}…\n[{size - MAX_BYTES} bytes cut]"  # the … is exactly where it was cut, as redaction needs it
 
 
+_SHORTAGES = frozenset(
+    (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EROFS, errno.ESTALE)
+)
+"""What this machine lacks, whoever needed it."""
+_BLOCK = 1_048_576
+
+
+@contextmanager
+def as_left_by_program() -> Iterator[None]:
+    """Around copying what a program left. Where that is impossible by the program's doing, LeftUnreadable says so."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _SHORTAGES:
+            raise
+        raise LeftUnreadable(f"what the program left cannot be copied: {error.strerror or error}") from error
+
+
+def copy_content(source: IO[bytes], written: IO[bytes]) -> None:
+    """Blocks of zeros become holes: a program can make a file of any size without writing it."""
+    while block := source.read(_BLOCK):
+        if block.count(0) == len(block):
+            written.seek(len(block), os.SEEK_CUR)
+        else:
+            written.write(block)
+    written.truncate()
+
+
 # Walking a tree of folders that an untrusted program created or is still changing: however deep or inaccessible.
 #
 # Descriptors lead from folder to folder by single names, so that no path is too long and no link is followed. Only a
@@ -390,8 +419,8 @@ def _set_mode(name: str, above: int | None, mode: int) -> None:
         os.close(handle)
 
 
-def hand_over(folder: Path, user: str) -> bool:
-    """Let a container's user change what is in a folder; true if the user owns it now.
+def hand_over(folder: Path, user: str) -> None:
+    """Let a container's user change what is in a folder, to which nobody else finds a way.
 
     Root makes a numeric user its owner; otherwise everybody may change it.
     """
@@ -403,4 +432,3 @@ def hand_over(folder: Path, user: str) -> bool:
         elif not path.is_symlink():
             mode = path.stat().st_mode
             path.chmod(mode | (0o777 if path.is_dir() or mode & stat.S_IXUSR else 0o666))
-    return is_owner

@@ -50,13 +50,13 @@ class TestWhatGoesInAndOut:
         (box.beside / "hidden").write_text("hidden")
         line = (
             "cat; cat given ../shown*; cat ../hidden; echo x >/usr/x; echo made >made; rm given; echo t >/tmp/t;"
-            'printf \'%s|\' "$ODD" "$LD_PRELOAD" "$HOST_API_KEY" $(id -u) $(hostname); exit 7'
+            'printf \'%s|\' "$ODD" "$LD_PRELOAD" "$HOST_API_KEY" $(id -u) $(hostname) $(cat /tmp/t $(mktemp)); exit 7'
         )
         env = {**ENV, "ODD": "red = ü\n 'two'", "LD_PRELOAD": ""}
         data = bytes(range(256)) * 2000
         result = box.shell(line, stdin=data, env=env, readable=(str(box.beside / "shown, with a comma"),))
         assert (result.exit_code, result.ended) == (7, "exited")
-        assert result.stdout == data + "givenshownred = ü\n 'two'|||65534|sandbox|".encode(), result.stderr
+        assert result.stdout == data + "givenshownred = ü\n 'two'|||65534|sandbox|t|".encode(), result.stderr
         assert b"hidden: No such file" in result.stderr
         assert result.stderr.count(b"Read-only file system") == 1
         assert [path.name for path in box.workspace.iterdir()] == ["made"]

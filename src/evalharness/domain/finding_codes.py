@@ -323,6 +323,8 @@ HintCode: TypeAlias = Literal[
     "hint.install_containers",
     "hint.pull_image",
     "hint.no_image",
+    "hint.base_image",
+    "hint.agent_image",
     "hint.finish_first",
     "hint.repair_first",
     "hint.verifiable",

@@ -48,7 +48,7 @@ _READ_BY_RUNTIME = re.compile(
 START_AFTER_READING = """\
 "$0" init "$1" >/dev/null || exit
 read _ <"$2"
-exec "$0" start --attach --interactive "$1\""""
+exec "$0" start --sig-proxy=false --attach --interactive "$1\""""
 """A script for this machine's shell: its arguments are podman, the name of a created container, and a pipe.
 
 The network exists before the program starts.
@@ -71,14 +71,24 @@ def label_flags(values: Mapping[str, str]) -> list[str]:
     return [word for name, value in values.items() for word in ("--label", f"{name}={value}")]
 
 
-def run_words(
-    request: ContainerRequest, name: str, marks: Mapping[str, str], kind: Kind, profile: int | None = None
-) -> list[str]:
-    """`run …`, without the program's name; values of most variables are in `runtime_environment`.
+RUN = ("run", "--sig-proxy=false")
+"""A signal to the command line is none to the program: it is not the agent that has failed."""
 
-    `profile` is a descriptor from which the system calls that it may not make can be read.
+
+def container_words(
+    request: ContainerRequest,
+    name: str,
+    marks: Mapping[str, str],
+    kind: Kind,
+    profile: int | None = None,
+    variables: int | None = None,
+) -> list[str]:
+    """What follows `run` or `create`. No value of a variable is in it.
+
+    `profile` is a descriptor from which the system calls that it may not make can be read, `variables` one for what
+    `env_file` says.
     """
-    words = ["run", "--name", name, *label_flags(marks), "--interactive", "--log-driver", "none", "--pull", "never"]
+    words = ["--name", name, *label_flags(marks), "--interactive", "--log-driver", "none", "--pull", "never"]
     words += ["--init"] if request.has_init else []
     words += [] if request.network else ["--network", "none"]
     words += _limits(request.limits, kind)
@@ -88,8 +98,9 @@ def run_words(
     words += ["--workdir", request.cwd] if request.cwd else []
     for mount in request.mounts:
         words += ["--mount", mount_value(mount)]
-    for variable, value in request.env.items():
-        words += ["--env", f"{variable}={value}" if _READ_BY_RUNTIME.fullmatch(variable) else variable]
+    words += [] if variables is None else ["--env-file", f"/proc/self/fd/{variables}"]
+    for variable in request.env:
+        words += [] if _READ_BY_RUNTIME.fullmatch(variable) else ["--env", variable]
     if request.entrypoint is not None:
         words += ["--entrypoint", request.entrypoint]
     return [*words, "--", request.image, *request.argv] if kind == "docker" else [*words, request.image, *request.argv]
@@ -98,10 +109,20 @@ def run_words(
 def runtime_environment(own: Mapping[str, str], request: ContainerRequest) -> dict[str, str]:
     """Values go through the environment: every user of the machine can read a command line."""
     for name, value in request.env.items():
-        if "\0" in value or "\0" in name or "=" in name or not name:
+        is_named = bool(name) and not set(name) & {"\0", "=", "*", "\n"}  # to podman, * stands for any name
+        if not is_named or "\0" in value:
             raise TargetUnavailable(f"the variable {name!r:.80} cannot be set in a container")
     passed = {name: value for name, value in request.env.items() if not _READ_BY_RUNTIME.fullmatch(name)}
     return {**own, **passed}
+
+
+def env_file(request: ContainerRequest) -> bytes:
+    """The variables that would mean something to the command-line program itself if it had them."""
+    read = {name: value for name, value in request.env.items() if _READ_BY_RUNTIME.fullmatch(name)}
+    for name, value in read.items():
+        if "\n" in value or "\r" in value:
+            raise TargetUnavailable(f"the variable {name} cannot have more than one line in a container")
+    return "".join(f"{name}={value}\n" for name, value in read.items()).encode()
 
 
 def own_environment(environment: Mapping[str, str]) -> dict[str, str]:

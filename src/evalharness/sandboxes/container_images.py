@@ -7,6 +7,7 @@ import io
 import json
 import posixpath
 import re
+import secrets
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -83,26 +84,29 @@ class ContainerImages:
         return "" if user.partition(":")[0] in ("0", "root") else user
 
     async def has_program(self, request: ContainerRequest, word: str, labels: Sequence[str]) -> bool:
-        """Whether a container has a file of this name, on its PATH if the name has no slash.
+        """Whether the image has a file of this name, on its PATH if the name has no slash.
 
         A container is made for that, but not started.
         """
-        image = request.image
-        declared = [entry.partition("=") for entry in (await self._config(image)).get("Env") or ()]
-        of_image = next((value for name, _, value in declared if name == "PATH"), DEFAULT_PATH)
-        folders = [""] if "/" in word else request.env.get("PATH", of_image).split(":")
-        places = [posixpath.normpath(posixpath.join(request.cwd or "/", folder, word)) for folder in folders]
-        if any(_is_mounted(request, place) for place in places):
-            return True
         flags = (*labels, "--network", "none", *(("--",) if self._program.kind == "docker" else ()))
-        made = (await self._program.say("create", *flags, image, "/")).strip()
+        made = (await self._program.say("create", *flags, request.image, "/")).strip()
         try:
-            for place in places:
+            for place in await self._places(request, word):
                 if await self._is_there(made, place):
                     return True
             return False
         finally:
             await self._program.call("rm", "--force", "--volumes", made)
+
+    async def is_mounted(self, request: ContainerRequest, word: str) -> bool:
+        """The same of the files of this machine that the container will see, as they are now."""
+        return any(_is_mounted(request, place) for place in await self._places(request, word))
+
+    async def _places(self, request: ContainerRequest, word: str) -> list[str]:
+        declared = [entry.partition("=") for entry in (await self._config(request.image)).get("Env") or ()]
+        of_image = next((value for name, _, value in declared if name == "PATH"), DEFAULT_PATH)
+        folders = [""] if "/" in word else request.env.get("PATH", of_image).split(":")
+        return [posixpath.normpath(posixpath.join(request.cwd or "/", folder, word)) for folder in folders]
 
     async def _is_there(self, container: str, place: str) -> bool:
         for _ in range(MOST_LINKS):
@@ -125,8 +129,9 @@ class ContainerImages:
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         program = self._program
         env = {**program.environment, "DOCKER_BUILDKIT": "0"} if program.kind == "docker" else None
-        words = ["build", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}"]
-        words += ["--tag", name] if name else []
+        # Named from its first moment on: an image without a name, of a harness that was killed, would stay for ever.
+        first_name = name or f"{BUILT}:building-{secrets.token_hex(8)}"
+        words = ["build", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}", "--tag", first_name]
         context = ("--file", "-", str(folder)) if folder is not None else ("-",)
         beside = LockedFolder(OF_NO_RUN)
         try:
@@ -140,6 +145,7 @@ class ContainerImages:
             await asyncio.to_thread(beside.remove)
         if not name:
             await program.say("tag", made, f"{BUILT}:{made[:16]}")
+            await program.say("rmi", first_name)
         return made
 
     async def load(self, name: str, archive: bytes) -> None:

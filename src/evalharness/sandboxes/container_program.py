@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.errors import Hint, SandboxUnavailable
@@ -44,18 +45,21 @@ class ContainerProgram:
     processes: NoSandbox
 
     async def call(
-        self, *words: str, stdin: bytes = b"", timeout_s: float = ANSWER_S, env: Mapping[str, str] | None = None
+        self,
+        *words: str,
+        stdin: bytes = b"",
+        timeout_s: float = ANSWER_S,
+        env: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> ProcessResult:
         own = self.environment if env is None else env
         argv = (self.path, *words)
         request = ProcessRequest(argv, "/", own, stdin=stdin, timeout_s=timeout_s, keep_bytes=ENTRY_BYTES)
-        return await self.processes.run(request)
+        return await self.processes.run(request, pass_fds=pass_fds)
 
-    async def say(
-        self, *words: str, stdin: bytes = b"", timeout_s: float = ANSWER_S, env: Mapping[str, str] | None = None
-    ) -> str:
-        """What it answered; raises SandboxUnavailable if it refused."""
-        answered = await self.call(*words, stdin=stdin, timeout_s=timeout_s, env=env)
+    async def say(self, *words: str, **options: Any) -> str:
+        """What it answered; raises SandboxUnavailable if it refused. The options are those of `call`."""
+        answered = await self.call(*words, **options)
         if answered.exit_code != 0:
             raise SandboxUnavailable(f"{self.kind} {words[0]} failed: {said(answered)}")
         return answered.stdout.decode(errors="replace")

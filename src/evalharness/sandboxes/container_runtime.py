@@ -11,8 +11,6 @@ import asyncio
 import json
 import os
 import secrets
-import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
@@ -25,7 +23,7 @@ from evalharness.contracts.sandbox import NO_OWNER, Ended, Owner, ProcessRequest
 from evalharness.domain.finding import Finding, finding
 from evalharness.domain.run import ContainerOptions
 from evalharness.errors import SandboxUnavailable, TargetUnavailable
-from evalharness.sandboxes import container_command, container_watcher, foreign_files
+from evalharness.sandboxes import container_command, container_files, container_watcher, foreign_files
 from evalharness.sandboxes.bubblewrap_command import memory_file
 from evalharness.sandboxes.container_command import KEPT_LABEL, PROCESS_LABEL, Kind
 from evalharness.sandboxes.container_gate import NOT_THERE, SHELL, ContainerGate, words_behind_the_gate
@@ -37,9 +35,8 @@ from evalharness.sandboxes.container_watcher import ContainerWatcher
 from evalharness.sandboxes.memory_budget import SHARE, MemoryBudget
 from evalharness.sandboxes.none import NoSandbox, Watch
 from evalharness.sandboxes.system_image import system_image
-from evalharness.sandboxes.unpacked_archive import made_folder, unpack
 from evalharness.settings import Settings
-from evalharness.workspaces import OF_NO_RUN, LockedFolder, remove_folder
+from evalharness.workspaces import OF_NO_RUN, LockedFolder
 
 END_S = 10.0
 """How long a command line may take to end after its container has."""
@@ -48,7 +45,6 @@ _KILLED = 137
 _NOT_EXECUTED = {126, 127}
 _INIT_FAILED = (b"[FATAL tini", b"ERROR (catatonit", b"ERROR (tini", NOT_THERE.encode())
 _NEVER = "0001-01-01"
-_NO_PLACE = (b"no such container:path", b"could not find the file", b"could not be found on container")
 
 
 class ContainerRuntime(Containers):
@@ -189,12 +185,19 @@ class ContainerRuntime(Containers):
         try:
             volumes = await self._make_volumes(name, request, marks)
             request = replace(request, mounts=(*volumes, *request.mounts))
+            program = await self._program_of(request) if request.has_init else ""
+            if program and await self._images.is_mounted(request, program):
+                program = ""
             with ExitStack() as held:
-                filtered = memory_file(held, self._profile) if request.is_isolated and self._profile else None
-                argv = [self._found.path, *container_command.run_words(request, name, marks, self.kind, filtered)]
                 env = container_command.runtime_environment(self._found.environment, request)
-                if waits_at is not None:
-                    await self._found.say("create", *argv[2:], env=env)
+                profile = memory_file(held, self._profile) if request.is_isolated and self._profile else None
+                variables = memory_file(held, lines) if (lines := container_command.env_file(request)) else None
+                read = [descriptor for descriptor in (profile, variables) if descriptor is not None]
+                words = container_command.container_words(request, name, marks, self.kind, profile, variables)
+                if waits_at is None:
+                    argv = [self._found.path, *container_command.RUN, *words]
+                else:
+                    await self._found.say("create", *words, env=env, pass_fds=read)
                     line = container_command.START_AFTER_READING
                     argv = [SHELL, "-c", line, self._found.path, name, str(waits_at)]
                 process = ProcessRequest(
@@ -206,9 +209,9 @@ class ContainerRuntime(Containers):
                     keep_bytes=request.keep_bytes,
                     flood_bytes=request.flood_bytes,
                 )
-                result = await self._attached(name, process, request.timeout_s, watch, [filtered] if filtered else [])
+                result = await self._attached(name, process, request.timeout_s, watch, read)
             if result.ended == "exited":
-                result = await self._checked(name, request, result, marks)
+                result = await self._checked(name, request, result, marks, program)
             elif result.ended == "flood":
                 await self._end(name)
         except BaseException:
@@ -294,44 +297,10 @@ class ContainerRuntime(Containers):
             removing.add_done_callback(self._removing.discard)
 
     async def export(self, name: str, folder: Path) -> tuple[str, ...]:
-        """The files of the container first, then those of its volumes, which are no part of them."""
-        volumes = await self._volume_places(name)
-        with tempfile.TemporaryDirectory(prefix="unpacked-", dir=folder.parent) as beside:
-            archive = Path(beside) / "files.tar"
-            await self._save(archive, "export", name)
-            await asyncio.to_thread(unpack, archive, folder)
-            for place in volumes:
-                await self._save(archive, "cp", f"{name}:{place}/.", "-")
-                await asyncio.to_thread(unpack, archive, made_folder(folder, place))
-        return volumes
-
-    async def _volume_places(self, name: str) -> tuple[str, ...]:
-        written = await self._found.say("inspect", "--type", "container", "--format", "{{json .Mounts}}", name)
-        return tuple(str(mount["Destination"]) for mount in json.loads(written) if mount["Type"] == "volume")
+        return await container_files.export(self._found, name, folder)
 
     async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
-        beside = LockedFolder(OF_NO_RUN)
-        try:
-            archive = beside.path / "files.tar"
-            saved = await self._found.save(archive, "cp", f"{name}:{place}/.", "-")
-            failed = saved.exit_code != 0
-            is_gone = failed and any(words in saved.stderr.lower() for words in _NO_PLACE)  # its program removed it
-            if failed and not is_gone:
-                raise SandboxUnavailable(f"{self.kind} cp failed: {said(saved)}")
-            await asyncio.to_thread(_replace_files, folder, None if is_gone else archive)
-        finally:
-            await asyncio.to_thread(beside.remove)
-        volumes = map(PurePosixPath, await self._volume_places(name))
-        if any(volume.is_relative_to(place) or PurePosixPath(place).is_relative_to(volume) for volume in volumes):
-            return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))  # no runtime compares volumes
-        lines = (await self._found.say("diff", name)).splitlines()
-        changed = [PurePosixPath(line[2:]) for line in lines]  # after A, C or D and a space
-        return frozenset(str(path.relative_to(place)) for path in changed if path.is_relative_to(place))
-
-    async def _save(self, archive: Path, *words: str) -> None:
-        saved = await self._found.save(archive, *words)
-        if saved.exit_code != 0:
-            raise SandboxUnavailable(f"{self.kind} {words[0]} failed: {said(saved)}")
+        return await container_files.copy_back(self._found, name, place, folder)
 
     async def commit(self, name: str) -> str:
         self._may_appear = True  # `close` removes it if nobody else does
@@ -339,10 +308,17 @@ class ContainerRuntime(Containers):
         change = [word for label in labels for word in ("--change", f"LABEL {label}")]
         # podman would die of its own progress, and leave its files, if its reader were killed
         quiet = ("--quiet",) if self.kind == "podman" else ()
-        return (await self._found.say("commit", *quiet, *change, name, timeout_s=PULL_S)).strip()
+        beside = LockedFolder(OF_NO_RUN)  # where it writes temporary files: if it is killed, the next run removes them
+        try:
+            env = {**self._found.environment, "TMPDIR": str(beside.path)}
+            return (await self._found.say("commit", *quiet, *change, name, timeout_s=PULL_S, env=env)).strip()
+        finally:
+            await asyncio.to_thread(beside.remove)
 
     async def remove_image(self, image: str) -> None:
-        await self._found.call(*container_watcher.REMOVE_IMAGES, image)
+        # Not by force where containers are kept: podman would remove those that were started from it.
+        words = ("rmi", "--no-prune") if self._options.keep else container_watcher.REMOVE_IMAGES
+        await self._found.call(*words, image)
 
     async def image_id(self, image: str) -> str:
         await self.open()
@@ -415,9 +391,12 @@ class ContainerRuntime(Containers):
         await asyncio.to_thread(container_watcher.sweep, call, label, KEPT_LABEL)
 
     async def _checked(
-        self, name: str, request: ContainerRequest, result: ProcessResult, marks: Mapping[str, str]
+        self, name: str, request: ContainerRequest, result: ProcessResult, marks: Mapping[str, str], program: str
     ) -> ProcessResult:
-        """The result of the program, not that of the command line; raises where there is none."""
+        """The result of the program, not that of the command line; raises where there is none.
+
+        `program` is what an init starts from the image; empty for a program of this machine, which may change itself.
+        """
         asked = await self._found.call("inspect", "--type", "container", "--format", "{{json .State}}", name)
         if asked.exit_code != 0:
             self._may_appear = True
@@ -427,8 +406,7 @@ class ContainerRuntime(Containers):
             raise TargetUnavailable(f"cannot start '{_first_word(request)}' in a container: {said(result)}")
         if state.get("Running") or state.get("ExitCode") != result.exit_code:
             raise SandboxUnavailable(f"{self.kind} lost its container: {said(result)}")
-        if request.has_init and _seems_unstarted(result):
-            program = waiting[0] if (waiting := words_behind_the_gate(request)) else await self._program_of(request)
+        if program and _seems_unstarted(result):
             labels = container_command.label_flags({name: value for name, value in marks.items() if name != KEPT_LABEL})
             if not await self._images.has_program(request, program, labels):  # the program could say so itself
                 needed = ", which `setup` and a command on one line need" if program == SHELL else ""
@@ -438,6 +416,9 @@ class ContainerRuntime(Containers):
         return _passed(result, "memory") if is_out else result
 
     async def _program_of(self, request: ContainerRequest) -> str:
+        """The program that the container is for, behind the gate where there is one."""
+        if waiting := words_behind_the_gate(request):
+            return waiting[0]
         return request.entrypoint or (await self.command_line(request.image, request.argv))[0]
 
     async def _end(self, name: str) -> None:
@@ -460,20 +441,6 @@ class ContainerRuntime(Containers):
 
 def _at_once(at_once: int, each_bytes: int, asked: int = 0) -> Finding:
     return finding("run.containers_at_once", at_once=at_once, each_bytes=each_bytes, share=SHARE, asked=asked)
-
-
-def _replace_files(folder: Path, archive: Path | None) -> None:
-    """The folder keeps its owner and mode: a container must not decide who can read it."""
-    before = folder.stat()
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            remove_folder(path)
-        else:
-            path.unlink()
-    if archive is not None:
-        unpack(archive, folder)
-    os.chown(folder, before.st_uid, before.st_gid)
-    folder.chmod(stat.S_IMODE(before.st_mode))
 
 
 def _passed(result: ProcessResult, ended: Ended) -> ProcessResult:

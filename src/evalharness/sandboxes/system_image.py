@@ -38,7 +38,8 @@ def _archive() -> bytes:
     with tarfile.open(fileobj=written, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for name in _FOLDERS:
             entry = tarfile.TarInfo(name)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            entry.type = tarfile.DIRTYPE
+            entry.mode = 0o1777 if name == "tmp" else 0o755  # which what is mounted there takes over
             archive.addfile(entry)
         for folder in map(Path, SYSTEM_FOLDERS):
             if folder.is_symlink():

@@ -1,23 +1,29 @@
 """Unpacking an archive of files that an untrusted program left, below one folder and nowhere else.
 
-Links are made as they are and never followed. Devices, pipes and sockets are left out; so are the bits by which a
-program runs as its owner.
+Links are made as they are and never followed. Devices, pipes and sockets are left out, and links to them; so are the
+bits by which a program runs as its owner.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import tarfile
 from pathlib import Path, PurePosixPath
 
 from evalharness.errors import SandboxUnavailable
+from evalharness.workspaces import as_left_by_program, copy_content
 
 _MODE = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 
 def unpack(archive: Path, folder: Path) -> None:
+    """Raises LeftUnreadable where the program made files that cannot be unpacked."""
+    with as_left_by_program():
+        _unpack(archive, folder)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
     is_root = os.geteuid() == 0
     folders: dict[str, Path] = {}
     with tarfile.open(archive) as members:
@@ -33,7 +39,7 @@ def unpack(archive: Path, folder: Path) -> None:
                 source = members.extractfile(member)
                 assert source is not None, "it is a file"
                 with source, place.open("xb") as written:
-                    shutil.copyfileobj(source, written)
+                    copy_content(source, written)
             elif member.issym():
                 _remove(place)
                 place.symlink_to(member.linkname)
@@ -41,7 +47,8 @@ def unpack(archive: Path, folder: Path) -> None:
                 _remove(place)
                 linked = PurePosixPath(member.linkname)
                 target = made_folder(folder, str(linked.parent)) / linked.name
-                os.link(target, place, follow_symlinks=False)
+                if os.path.lexists(target):
+                    os.link(target, place, follow_symlinks=False)
                 continue
             else:
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -25,7 +26,7 @@ from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Record
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import TargetFailed, TargetUnavailable, UnknownName
+from evalharness.errors import LeftUnreadable, TargetFailed, TargetUnavailable, UnknownName
 from evalharness.targets.answers import EventsOption, ResultForm, read_result, refuse_both_forms, user_messages
 from evalharness.targets.command import (
     KEPT_EVENT_BYTES,
@@ -44,8 +45,12 @@ from evalharness.workspaces import hand_over
 
 SETUP_FAILED = 97
 SHOWN_STDERR = 1000
+SETUP_DONE = b"[evalharness: the setup is done]\n"
+"""Printed before the program starts, which therefore cannot make its own failure look like that of the setup."""
 # $1 is the setup; what it prints is no answer. The rest is the command.
-WITH_SETUP = f'/bin/sh -c "$1" >&2 || exit {SETUP_FAILED}; shift; exec "$@"'
+WITH_SETUP = (
+    f"""/bin/sh -c "$1" >&2 || exit {SETUP_FAILED}; echo '{SETUP_DONE.decode().strip()}' >&2; shift; exec "$@\""""
+)
 
 
 class ContainerLimits(Record):
@@ -99,6 +104,13 @@ class WantedImage(NamedTuple):
 
     name: str = ""
     files: str = ""
+
+
+class Ended(NamedTuple):
+    """`problem` is what else went wrong, by the program's own doing."""
+
+    process: ProcessResult
+    problem: str = ""
 
 
 class MachineTarget(Target):
@@ -167,7 +179,7 @@ class MachineTarget(Target):
         self._digests[name] = await self.services.container_runtime().image_id(name)
         return self._digests[name]
 
-    async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> ProcessResult:
+    async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> Ended:
         """Run the command in a new container, after the case's setup."""
         containers = self.services.container_runtime()
         image = await self._image(self._wanted_by(task.case), self._files_in_image(task.case))
@@ -176,7 +188,8 @@ class MachineTarget(Target):
             words = await containers.command_line(image, command)
             entrypoint, command = "/bin/sh", ("-c", WITH_SETUP, "sh", setup, *words)
         user = await containers.user(image) if self.mounts_workspace else ""
-        is_open = bool(user) and not await asyncio.to_thread(hand_over, task.workspace, user)
+        if user:
+            await asyncio.to_thread(hand_over, task.workspace, user)
         request = ContainerRequest(
             image=image,
             argv=command,
@@ -192,22 +205,20 @@ class MachineTarget(Target):
             reaches=port_of(task.gateway),
             is_privileged=self.options.privileged,
         )
-        try:
-            ended = await containers.run(request, task.owner)
-        finally:
-            if is_open:
-                task.workspace.chmod(0o700)  # what is below may stay open: nobody gets there
+        ended = await containers.run(request, task.owner)
         left = (ended.name, image, task.workspace, self.options.workspace, task.owner)
         task.leave(ContainerEndState(containers, *left))
+        result, problem = ended.process, ""
         if not self.mounts_workspace:
-            await task.workspace_replaced(
-                await containers.copy_back(ended.name, self.options.workspace, task.workspace)
-            )
-        result = ended.process
-        if setup and result.exit_code == SETUP_FAILED and not result.stdout:
+            try:
+                changed = await containers.copy_back(ended.name, self.options.workspace, task.workspace)
+                await task.workspace_replaced(changed)
+            except LeftUnreadable as error:
+                problem = str(error)
+        if setup and SETUP_DONE not in result.stderr and result.exit_code == SETUP_FAILED:
             said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
             raise TargetUnavailable(f"the setup failed: {said or f'exit code {SETUP_FAILED}'}")
-        return result
+        return Ended(replace(result, stderr=result.stderr.replace(SETUP_DONE, b"", 1)) if setup else result, problem)
 
     def mounts(self, task: Task) -> tuple[BindMount, ...]:
         return (BindMount(str(task.workspace), self.options.workspace, is_writable=True),)
@@ -283,9 +294,10 @@ def no_such_file(kind: str, path: Path) -> UnknownName:
 
 
 def transcript_of_run(
-    result: ProcessResult, task: Task, options: MachineOptions, form: ResultForm, events: str | None = None
+    ended: Ended, task: Task, options: MachineOptions, form: ResultForm, events: str | None = None
 ) -> Transcript:
     """What the program in a container printed, read; raises TargetFailed with it as evidence."""
+    result = ended.process
     stdout = result.stdout.decode(errors="replace")
     parser = events or (options.events if isinstance(options, ContainerOptions) else None)
     evidence = Transcript(
@@ -296,7 +308,7 @@ def transcript_of_run(
         truncated=result.truncated,
         lost_bytes=result.lost_bytes,
     )
-    problem = why_failed(result, evidence, task)
+    problem = why_failed(result, evidence, task) or ended.problem
     if parser:
         cut = why_cut(result.stdout_total, options.max_output_bytes)
         return transcript_of_events(stdout, parser, evidence, problem or cut)

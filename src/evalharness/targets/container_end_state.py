@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evalharness.contracts.containers import BindMount, Containers, EndState, ExportedState
 from evalharness.contracts.sandbox import Owner
-from evalharness.workspaces import OF_NO_RUN, LockedFolder, hand_over
+from evalharness.workspaces import OF_NO_RUN, LockedFolder, as_left_by_program, copy_content, hand_over
 
 
 class ContainerEndState(EndState):
@@ -82,36 +82,59 @@ def _copied(source: Path, folder: Path, place: str) -> None:
         if there.is_symlink() or (there.exists() and not there.is_dir()):
             there.unlink()
         there.mkdir(exist_ok=True)
-    shutil.copytree(source, there, symlinks=True, dirs_exist_ok=True, ignore=_special)
-    if os.geteuid() == 0:
-        for path in (there, *_sorted(there)):
-            owner = (source / path.relative_to(there)).lstat()
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
-
-
-def _special(folder: str, names: list[str]) -> list[str]:
-    kept = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
-    return [name for name in names if stat.S_IFMT((Path(folder) / name).lstat().st_mode) not in kept]
+    copied = [(source, there)]
+    with as_left_by_program():
+        for path in _sorted(source):
+            copy = there / path.relative_to(source)
+            mode = path.lstat().st_mode
+            if copy.is_symlink() or copy.is_file():  # of the image, where the workspace was mounted
+                copy.unlink()
+            if stat.S_ISLNK(mode):
+                copy.symlink_to(path.readlink())
+            elif stat.S_ISDIR(mode):
+                copy.mkdir(exist_ok=True)
+            elif stat.S_ISREG(mode):
+                with path.open("rb") as content, copy.open("xb") as written:
+                    copy_content(content, written)
+            else:
+                continue
+            copied.append((path, copy))
+        for path, copy in reversed(copied):  # a folder that is closed is filled before
+            shutil.copystat(path, copy, follow_symlinks=False)
+            if os.geteuid() == 0:
+                owner = path.lstat()
+                os.chown(copy, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def digest_of_files(folder: Path) -> str:
     """Of names, kinds, rights and contents; not of times and owners."""
     whole = hashlib.sha256()
-    for path in _sorted(folder):
-        mode = path.lstat().st_mode
-        whole.update(os.fsencode(path.relative_to(folder)) + b"\0" + f"{mode:o}".encode() + b"\0")
-        if stat.S_ISLNK(mode):
-            whole.update(os.fsencode(path.readlink()))
-        elif stat.S_ISREG(mode):
-            with path.open("rb") as content:
-                whole.update(hashlib.file_digest(content, "sha256").digest())
-        whole.update(b"\0")
+    with as_left_by_program():
+        for path in _sorted(folder):
+            mode = path.lstat().st_mode
+            whole.update(os.fsencode(path.relative_to(folder)) + b"\0" + f"{mode:o}".encode() + b"\0")
+            if stat.S_ISLNK(mode):
+                whole.update(os.fsencode(path.readlink()))
+            elif stat.S_ISREG(mode):
+                with path.open("rb") as content:
+                    whole.update(hashlib.file_digest(content, "sha256").digest())
+            whole.update(b"\0")
     return whole.hexdigest()
 
 
 def _sorted(folder: Path) -> Iterator[Path]:
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        path = Path(entry.path)
-        yield path
+    """Folders before what is in them; without recursion, as a program can nest them deeper than that goes."""
+    waiting = [iter(_entries(folder))]
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+            continue
+        yield Path(entry.path)
         if entry.is_dir(follow_symlinks=False):
-            yield from _sorted(path)
+            waiting.append(iter(_entries(entry.path)))
+
+
+def _entries(folder: Path | str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name)

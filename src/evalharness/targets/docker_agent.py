@@ -19,9 +19,10 @@ from evalharness.contracts.containers import BindMount
 from evalharness.contracts.target import Task
 from evalharness.domain.case import CaseFile
 from evalharness.domain.options import Options
+from evalharness.domain.server_address import STORE_FOLDER
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import TargetFailed, TargetUnavailable
+from evalharness.errors import Hint, TargetFailed, TargetUnavailable, UsageError
 from evalharness.targets.answers import user_messages
 from evalharness.targets.container import MachineOptions, MachineTarget, no_such_file, transcript_of_run
 from evalharness.targets.container_end_state import digest_of_files
@@ -75,6 +76,7 @@ class DockerAgentTarget(MachineTarget):
     Options: ClassVar[type[Options]] = DockerAgentOptions
     mounts_workspace = False
     options: DockerAgentOptions
+    _empty: LockedFolder | None = None
 
     @property
     def _agent(self) -> Path:
@@ -102,7 +104,7 @@ class DockerAgentTarget(MachineTarget):
         program = "" if self.options.agent_image == NO_AGENT else self.options.agent_image
         base = name or self.options.base_image or program
         if not base:
-            raise TargetUnavailable("there is no image for the agent", hint="name one with base_image")
+            raise UsageError("there is no image for the agent to work in", hint=Hint("hint.base_image"))
         made_of = [await self.image_id(base)]
         lines = [f"FROM {base}"]
         if program and program != base:
@@ -131,14 +133,29 @@ class DockerAgentTarget(MachineTarget):
             if found := await containers.local_id(name):
                 return found
             if program and not await containers.has_program(program, PROGRAM):
-                hint = "name an image that has it with agent_image, or `none` if the base image starts its own agent"
-                raise TargetUnavailable(f"the image {program} has no {PROGRAM}", hint=hint)
+                raise TargetUnavailable(f"the image {program} has no {PROGRAM}", hint=Hint("hint.agent_image"))
             return await containers.build(context.path, dockerfile, name)
         finally:
             await asyncio.to_thread(context.remove)
 
     def mounts(self, task: Task) -> tuple[BindMount, ...]:  # noqa: ARG002 - its workspace is in the image
-        return (BindMount(str(self._agent.parent), CONFIGS),)
+        """The agent's folder, without what is expected of the agent and how it did before."""
+        folder = self._agent.parent
+        cases = (self.services.cases_root or self.services.root).resolve()
+        hidden = [place for place in (cases, folder / STORE_FOLDER) if place.is_dir() and folder in place.parents]
+        places = (f"{CONFIGS}/{place.relative_to(folder)}" for place in hidden)
+        return (BindMount(str(folder), CONFIGS), *(BindMount(self._empty_folder(), place) for place in places))
+
+    def _empty_folder(self) -> str:
+        if self._empty is None:
+            self._empty = LockedFolder(OF_NO_RUN)
+            (self._empty.path / "empty").mkdir()
+        return str(self._empty.path / "empty")
+
+    async def close(self) -> None:
+        await super().close()
+        if self._empty is not None:
+            self._empty.remove()
 
     def _environment(self, task: Task) -> dict[str, str]:
         known = self.services.environment
@@ -147,9 +164,10 @@ class DockerAgentTarget(MachineTarget):
 
     async def answer(self, task: Task) -> Transcript:
         words = (f"{CONFIGS}/{self._agent.name}", *user_messages(task.case.content))
-        result = await self.run_in(task, words)
+        ended = await self.run_in(task, words)
+        result = ended.process
         try:
-            return transcript_of_run(result, task, self.options, "text", events="docker-agent")
+            return transcript_of_run(ended, task, self.options, "text", events="docker-agent")
         except TargetFailed as failure:
             if result.ended != "exited" or _has_spoken(failure):
                 raise

@@ -190,6 +190,7 @@ class Attempting:
         """`limit` is the one of the asyncio task that calls this; `target_digest` is for recordings."""
         target = planned.target.target if planned.target else self.target
         assert target is not None, "a run that only grades attempts nothing"
+        task.has_closed_workspace = target.has_own_machine
         tape = self.exchanges.tape
         try:
             if tape is None:

@@ -55,6 +55,7 @@ class TrialTask:
         "_tidy",
         "end_state",
         "gateway",
+        "has_closed_workspace",
         "index",
         "run_id",
         "seed",
@@ -88,6 +89,9 @@ class TrialTask:
         self._is_over = False
         self._sessions: TrialSessions | None = None
         self.gateway: GatewaySession | None = None
+        self.has_closed_workspace = False
+        """Whether only this user reaches the workspace, whatever its own rights become: a container's root decides
+        them, and could leave a program there that gives rights to everybody."""
         self.end_state: EndState | None = None
 
     # Copies of this trial's own, made when first asked for: what a target does to them concerns no other trial, and
@@ -131,19 +135,24 @@ class TrialTask:
         if self._is_over:  # asked for by a thread that was given up at its time limit
             self._made_folder.remove()
             raise TargetUnavailable("the trial is over and its workspace has been removed")
-        return self._made_folder.path
+        return self._workspace_in(self._made_folder)
 
     @property
     def made_workspace(self) -> Path | None:
-        return None if self._made_folder is None else self._made_folder.path
+        return None if self._made_folder is None else self._workspace_in(self._made_folder)
+
+    def _workspace_in(self, folder: LockedFolder) -> Path:
+        return folder.path / "workspace" if self.has_closed_workspace else folder.path
 
     def _made(self) -> LockedFolder:
         if self._tidy is not None:
             self._tidy()
         folder = LockedFolder(self.run_id)
+        workspace = self._workspace_in(folder)
         try:
-            put_files(self._planned.case.files, self._root, folder.path)
-            self._before = snapshot(folder.path) if self._planned.case.files else {}
+            workspace.mkdir(mode=0o700, exist_ok=True)
+            put_files(self._planned.case.files, self._root, workspace)
+            self._before = snapshot(workspace) if self._planned.case.files else {}
         except (OSError, ValueError, UsageError):
             folder.remove()
             raise
