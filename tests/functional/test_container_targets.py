@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from container_runtimes import IMAGE, TestRuntime, archive_of, busybox_archive
-from driving import Outcome, drive, write
+from driving import COMMAND, Outcome, clean_environment, drive, wait_until, write
 from replayed import model_server
 from threaded_server import Reply, serving
 
@@ -227,6 +229,41 @@ def test_what_to_type_next(use_runtime: Callable[[str], TestRuntime], tmp_path: 
         assert words in ([], last.split()[2:])
         again = drive(tmp_path, *last.split()[2:], env=dict(runtime.environment))
         assert (again.code, "nothing is left of a container" in again.both) == (code, False), again.both
+
+
+def test_kept_containers_outlive_looks_at_their_end_state(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    looks = {"container_command": {"command": "true", "in": "end_state"}}
+    target = {"container": {"image": IMAGE, "command": ["true"]}}
+    suite = {"name": "s", "target": target, "test_cases": [{"id": "one", "input": "x", "graders": [looks]}]}
+    done = run(tmp_path, container_runtime, suite, "--keep-containers")
+    assert done.code == 0, done.both
+    kept = container_runtime.containers()
+    assert len(kept) == 2, "the agent's and that of the look"
+    container_runtime.call("rm", "--volumes", *kept)
+    dangling = container_runtime.call("images", "--quiet", "--filter", "dangling=true").split()
+    container_runtime.call("rmi", "--no-prune", *dangling, check=False)
+
+
+def test_a_signal_to_the_command_line_is_no_failure_of_the_agent(
+    container_runtime: TestRuntime, tmp_path: Path
+) -> None:
+    """As when a whole service is stopped: the command line of docker or podman gets the signal, too."""
+    target = {"container": {"image": IMAGE, "command": ["sh", "-c", "touch begun; sleep 3; cat"]}}
+    case = {"id": "one", "input": "yes", "expected": "yes"}
+    write(tmp_path, suite_json=json.dumps({"name": "s", "target": target, "test_cases": [case]}))
+    (tmp_path / "tmp").mkdir()
+    env = clean_environment(tmp_path, {**container_runtime.environment, "TMPDIR": str(tmp_path / "tmp")})
+    words = [*COMMAND, "run", "suite.json", "--container-runtime", container_runtime.name]
+    harness = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_until(lambda: any((tmp_path / "tmp").glob("*/workspace/begun")))
+    children = Path(f"/proc/{harness.pid}/task/{harness.pid}/children").read_text().split()
+    clients = [int(child) for child in children if b"\0run\0--sig" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    for client in clients:
+        os.kill(client, signal.SIGTERM)
+    out, _ = harness.communicate(timeout=60)
+    assert clients and harness.returncode in (0, 3), out.decode()
+    assert (harness.returncode == 3) == ("lost its container" in out.decode()), "an error, or it was not disturbed"
+    assert container_runtime.containers() == []
 
 
 def test_when_images_are_pulled(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:

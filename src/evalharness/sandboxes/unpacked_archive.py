@@ -34,6 +34,7 @@ def _unpack(archive: Path, folder: Path) -> None:
             place = folders[str(name.parent)] / name.name
             if member.isdir():
                 _make_folder(place)
+                folders[str(name)] = place  # where it stays: nothing that follows replaces a folder
             elif member.isfile():
                 _remove(place)
                 source = members.extractfile(member)

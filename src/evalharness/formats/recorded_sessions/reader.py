@@ -146,10 +146,15 @@ def _files(findings: Findings, working_dir: str) -> dict[str, str]:
     files: dict[str, str] = {}
     for at, folders, names in os.walk(folder):
         folders.sort()
+        for path in (linked for linked in (Path(at, name) for name in folders) if linked.is_symlink()):
+            findings.add(place, f"{path.relative_to(folder)} is a link to a folder; copy the folder there instead")
         for name in sorted(names):
             path = Path(at, name)
-            if not path.resolve().is_relative_to(root) or not path.is_file():
-                findings.add(place, f"{path.relative_to(folder)} is not a regular file in the folder of the sessions")
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                leads = "is a link that leads out of the folder of the sessions; copy the file there instead"
+                findings.add(place, f"{path.relative_to(folder)} {leads}")
+            elif not path.is_file():
+                findings.add(place, f"{path.relative_to(folder)} is not a regular file")
             elif len(files) == MAX_FILES:
                 findings.add(place, f"contains more than {MAX_FILES} files")
                 return files
