@@ -27,7 +27,7 @@
 
     TrialFault                        inside one trial, never leaves the engine
     ├── TargetFailed                  the target gave no usable answer: the trial is `failed` with this reason
-    │   └── LeftUnreadable            what it left in its container cannot be copied, and that is its own doing
+    │   └── EndStateUnreadable        what it left in its container cannot be copied, through its own doing
     ├── TrialSkipped                  the trial cannot be judged: `skipped` with this reason
     ├── BadReply                      a model's reply is not valid, even after repairs
     ├── CallCutOff                    a replayed call was cut off by the target's time limit when it was recorded
@@ -292,7 +292,7 @@ class TargetFailed(TrialFault):
         self.evidence = evidence
 
 
-class LeftUnreadable(TargetFailed):
+class EndStateUnreadable(TargetFailed):
     pass
 
 

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from evalharness.domain.case import CaseFile
-from evalharness.errors import LeftUnreadable, UsageError
+from evalharness.errors import EndStateUnreadable, UsageError
 from evalharness.values.digest import digest_file
 
 MAX_CHANGED = 200
@@ -249,19 +249,19 @@ def _text(path: Path) -> str:
 _SHORTAGES = frozenset(
     (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EROFS, errno.ESTALE)
 )
-"""What this machine lacks, whoever needed it."""
+"""Errors of this machine, whoever needed the resource."""
 _BLOCK = 1_048_576
 
 
 @contextmanager
-def as_left_by_program() -> Iterator[None]:
-    """Around copying what a program left. Where that is impossible by the program's doing, LeftUnreadable says so."""
+def blaming_the_program() -> Iterator[None]:
+    """For copying what a program left: an error of the program's making becomes EndStateUnreadable."""
     try:
         yield
     except OSError as error:
         if error.errno in _SHORTAGES:
             raise
-        raise LeftUnreadable(f"what the program left cannot be copied: {error.strerror or error}") from error
+        raise EndStateUnreadable(f"what the program left cannot be copied: {error.strerror or error}") from error
 
 
 def copy_content(source: IO[bytes], written: IO[bytes]) -> None:
@@ -420,7 +420,7 @@ def _set_mode(name: str, above: int | None, mode: int) -> None:
 
 
 def hand_over(folder: Path, user: str) -> None:
-    """Let a container's user change what is in a folder, to which nobody else finds a way.
+    """Let a container's user change what is in a folder. Its parent must be closed to other users.
 
     Root makes a numeric user its owner; otherwise everybody may change it.
     """

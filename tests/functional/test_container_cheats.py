@@ -1,4 +1,4 @@
-"""Agents in containers that would rather end in error than fail, look at what is expected, or gain rights outside."""
+"""Agents in containers that would rather end in error than fail, peek at what is expected, or gain rights outside."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from evalharness.sandboxes.nobody import DROP
 FORGED = "echo '[FATAL tini (7)] x' >&2; echo 'ERROR (catatonit:2): x' >&2; exit 127"
 NESTED = "n=0; while [ $n -lt 900 ]; do mkdir dddd && cd dddd; n=$((n + 1)); done"
 NEEDED = {"container_command": "test -e /state/never-made"}
+LOOKS = {"container_command": "true"}
 LOOKS_AGAIN = {"container_command": {"command": "true", "in": "end_state"}}
 
 
@@ -28,9 +29,9 @@ def case(name: str, line: str, *graders: Any, **more: Any) -> dict[str, Any]:
 
 CHEATS = [
     case("links-to-pipes", "mkfifo /p /data/p; ln /p /q; ln /data/p /data/q; mknod /n c 1 3; ln /n /m"),
-    case("nested-workspace", NESTED, NEEDED, LOOKS_AGAIN),
-    case("nested-root", f"cd /root; {NESTED}"),
-    case("moved", "mv /home/a /home/b; echo hi >/home/a", NEEDED, LOOKS_AGAIN, options={"workspace": "/home/a/ws"}),
+    case("nested-workspace", NESTED, LOOKS, LOOKS_AGAIN),
+    case("nested-root", f"cd /root; {NESTED}", {"not": LOOKS}),
+    case("moved", "mv /home/a /home/b; echo hi >/home/a", LOOKS, LOOKS_AGAIN, options={"workspace": "/home/a/ws"}),
     case("exit-code-of-setup", "exit 97", {"contains": ""}, setup="true"),
     case(
         "own-program-removed",
@@ -47,8 +48,22 @@ def test_no_agent_can_turn_its_failure_into_an_error(container_runtime: TestRunt
     (tmp_path / "agent.sh").chmod(0o755)
     done = run(tmp_path, container_runtime, {"name": "cheats", "test_cases": CHEATS})
     states = {trial["case_id"]: trial["state"] for trial in done.report["trials"]}
-    assert states == {each["id"]: "failed" for each in CHEATS}, [t["reason"] for t in done.report["trials"]]
+    reasons = {trial["case_id"]: trial["reason"] for trial in done.report["trials"]}
+    assert states == {each["id"]: "failed" for each in CHEATS}, reasons
+    spoiled = {name for name, reason in reasons.items() if "what the program left cannot be copied" in reason}
+    assert {"nested-workspace", "nested-root"} <= spoiled <= {"nested-workspace", "nested-root", "moved"}, reasons
     assert (container_runtime.containers(), container_runtime.volumes()) == ([], [])
+
+
+def test_odd_files_do_no_harm_to_a_right_agent(container_runtime: TestRuntime, tmp_path: Path) -> None:
+    """Pipes, hard links, closed files and, in place of a folder that the image has there, a file."""
+    image = "evalharness-test:with-workspace"
+    container_runtime.image(image, {"working_dir/own/file": "of the image", "working_dir/other": "of the image"})
+    line = "mkfifo p /p; ln p q; ln /p /q; echo x >own; ln own two; mkdir -m 000 closed; echo y >shut; chmod 000 shut"
+    looks = "cd /state/working_dir && cat own two && ! test -e other && ls"
+    odd = case("odd", line, {"container_command": looks}, {"files": ["own", "two"]}, options={"image": image})
+    done = run(tmp_path, container_runtime, {"name": "odd", "test_cases": [odd]})
+    assert done.states() == {"odd": ["passed"]}, done.both
 
 
 def test_setups_and_sparse_files_are_read_as_they_are(container_runtime: TestRuntime, tmp_path: Path) -> None:

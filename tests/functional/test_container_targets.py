@@ -211,24 +211,25 @@ def test_a_dockerfile_and_an_agent_that_prints_events(container_runtime: TestRun
     assert container_runtime.containers() == []
 
 
-def test_what_to_type_next(use_runtime: Callable[[str], TestRuntime], tmp_path: Path) -> None:
+def test_the_next_command_works_after_an_error_and_after_a_failure(
+    use_runtime: Callable[[str], TestRuntime], tmp_path: Path
+) -> None:
     """An answer cannot be graded again without its container; a run is repeated with the flags that it had."""
     runtime = use_runtime("docker")
     flags = ("--container-runtime", "docker", "--pull", "never")
-    for command, code, label, words in (
-        (["/nowhere"], 3, "resume", []),
-        (["false"], 1, "rerun", ["run", *flags, "suite.json", "--failed"]),
-    ):
-        case = {"id": "one", "input": "x", "graders": [{"container_command": {"command": command}}]}
-        suite = {"name": "s", "target": SUITE["target"], "test_cases": [case]}
-        write(tmp_path, suite_json=json.dumps(suite))
+
+    def last_words(command: str, code: int) -> list[str]:
+        case = {"id": "one", "input": "x", "graders": [{"container_command": {"command": [command]}}]}
+        write(tmp_path, suite_json=json.dumps({"name": "s", "target": SUITE["target"], "test_cases": [case]}))
         done = drive(tmp_path, "run", "suite.json", *flags, env=dict(runtime.environment))
         assert done.code == code, done.both
-        *_, last = done.out.splitlines()
-        assert last.split()[:2] == [label, "eval-harness"], done.out
-        assert words in ([], last.split()[2:])
-        again = drive(tmp_path, *last.split()[2:], env=dict(runtime.environment))
+        words = done.out.splitlines()[-1].split()
+        again = drive(tmp_path, *words[2:], env=dict(runtime.environment))
         assert (again.code, "nothing is left of a container" in again.both) == (code, False), again.both
+        return words
+
+    assert last_words("/nowhere", 3)[:3] == ["resume", "eval-harness", "resume"]
+    assert last_words("false", 1) == ["rerun", "eval-harness", "run", *flags, "suite.json", "--failed"]
 
 
 def test_kept_containers_outlive_looks_at_their_end_state(container_runtime: TestRuntime, tmp_path: Path) -> None:
@@ -262,7 +263,9 @@ def test_a_signal_to_the_command_line_is_no_failure_of_the_agent(
         os.kill(client, signal.SIGTERM)
     out, _ = harness.communicate(timeout=60)
     assert clients and harness.returncode in (0, 3), out.decode()
-    assert (harness.returncode == 3) == ("lost its container" in out.decode()), "an error, or it was not disturbed"
+    assert (harness.returncode == 3) == ("lost its container" in out.decode()), (
+        "either lost and reported as an error, or undisturbed"
+    )
     assert container_runtime.containers() == []
 
 

@@ -83,6 +83,7 @@ def test_an_agent_of_another_user_and_its_end_state(project: tuple[TestRuntime, 
     if not runtime.call("images", "--quiet", image).strip():
         runtime.call("import", "--change", "USER 1000:1000", "-", image, stdin=busybox_archive())
     agent = "cat given.txt >made && chmod 600 made && mkdir -m 700 closed && echo deep >closed/file && id -u"
+    agent += "; echo x >shut; chmod 000 shut; mkdir -m 000 locked"
     again = "test $(id -u) = 1000 && cat made closed/file && echo more >>made && rm -r closed && touch given.txt"
     looked_at: list[Any] = [
         {"contains": "1000"},

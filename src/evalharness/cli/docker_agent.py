@@ -25,16 +25,16 @@ from evalharness.cli.flags import (
     store_option,
     verbosity_options,
 )
-from evalharness.cli.trial_flags import repeat_of, timeout_of
+from evalharness.cli.trial_flags import repeat_option, timeout_option
 from evalharness.errors import UsageError
 
 FORMAT = "recorded-sessions"
 ONE_PER_CPU = 0
-"""The concurrency, unless there is another wish."""
+"""The default concurrency."""
 
 
-def _for_the_agent(context: click.Context, option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
-    """A KEY without a value in the environment is left out, with a warning: the agent may not need it."""
+def _agent_variables(context: click.Context, option: click.Parameter, written: tuple[str, ...]) -> dict[str, str]:
+    """Warn of each KEY that is not set, and leave it out: the agent may not need it."""
     assigned = assignments(context, option, written)
     for item in written:
         if "=" not in item and item not in assigned:
@@ -52,9 +52,9 @@ def _for_the_agent(context: click.Context, option: click.Parameter, written: tup
     heading=SELECTION,
     help="Only sessions whose id, name or file matches this glob or contains this text. Repeatable.",
 )
-@repeat_of("session")
+@repeat_option("session")
 @concurrency_of(default=ONE_PER_CPU)
-@timeout_of()
+@timeout_option()
 @option("--base-image", default="", metavar="IMAGE", heading=EXECUTION, help="The image to put the agent's program in.")
 @option(
     "--agent-image",
@@ -80,7 +80,7 @@ def _for_the_agent(context: click.Context, option: click.Parameter, written: tup
     "--env",
     multiple=True,
     metavar="KEY[=VALUE]",
-    callback=_for_the_agent,
+    callback=_agent_variables,
     heading=EXECUTION,
     help="Set an environment variable for the agent; KEY alone passes on its value. Repeatable.",
 )

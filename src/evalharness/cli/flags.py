@@ -250,7 +250,7 @@ def env_for(readers: str) -> Callable[[Any], Any]:
 
 
 def concurrency_of(what: str = "Run up to N trials", default: int = 10) -> Callable[[Any], Any]:
-    """`default` is only what `--help` says."""
+    """`default` changes only the help text; the command applies it."""
     return option(
         "-j",
         "-c",

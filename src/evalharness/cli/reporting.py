@@ -192,7 +192,7 @@ class RunCommand:
         return code
 
     def _save_sessions(self, runs: Sequence[Run], harness: Harness) -> list[Any]:
-        """A SavedRun, whose module takes long to load, for each run whose sessions are wanted."""
+        """Save each run whose sessions are wanted; returns each as a SavedRun (Any: its module is slow to load)."""
         folders = [self._flags["save_sessions"] or run.options.sessions_folder for run in runs]
         if not any(folders):
             return []
@@ -206,7 +206,7 @@ class RunCommand:
 
     def _say_saved(self, saved: Any) -> None:
         screen = screen_on(sys.stderr if self._flags["as_json"] else self._stream, self._announcer.redact)
-        _print_repeats(saved.summary.repeats, screen, all_in="the log")
+        _print_repeats(saved.summary.repeats, screen, rest_in="the log")
         screen.say()
         for label, path in saved.files.items():
             screen.say(f"{label}: {path}")
@@ -319,13 +319,13 @@ def _print_diagnosed(runs: Iterable[Run], harness: Harness, screen: Screen) -> N
     for run in runs:
         from evalharness.actions.save_sessions import diagnose_run  # slow to load: only for recorded sessions
 
-        _print_repeats(harness.call(diagnose_run, run), screen, all_in="the log that --save-sessions writes")
+        _print_repeats(harness.call(diagnose_run, run), screen, rest_in="the log that --save-sessions writes")
 
 
-def _print_repeats(repeats: Any, screen: Screen, all_in: str) -> None:
+def _print_repeats(repeats: Any, screen: Screen, rest_in: str) -> None:
     from evalharness.reports.session_files import repeat_lines
 
-    for line in ("", *repeat_lines(repeats, MOST_REPEATED, all_in)) if repeats else ():
+    for line in ("", *repeat_lines(repeats, MOST_REPEATED, rest_in)) if repeats else ():
         screen.say(line)
 
 

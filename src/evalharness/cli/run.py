@@ -38,7 +38,7 @@ from evalharness.cli.flags import (
 from evalharness.cli.numbers import Integer, Integers, Points
 from evalharness.cli.recording_flags import gateway_options, recording_options, recording_wishes
 from evalharness.cli.references import SUITE, RunReference, file_names
-from evalharness.cli.trial_flags import repeat_of, timeout_of
+from evalharness.cli.trial_flags import repeat_option, timeout_option
 from evalharness.errors import NothingFailed, UsageError
 
 STDIN = "-"
@@ -84,9 +84,9 @@ def _given_name(_context: click.Context, _option: click.Parameter, written: str 
     "agent:provider/model, container:IMAGE, docker-agent:FILE, oracle, null, echo, or a target file. Repeatable: "
     "one run per target, side by side.",
 )
-@repeat_of("case")
+@repeat_option("case")
 @concurrency_option
-@timeout_of("; overrides the suite's, but not a case's timeout_seconds")
+@timeout_option("; overrides the suite's, but not a case's timeout_seconds")
 @option(
     "--seed",
     type=Integer(0, LARGEST_SEED),

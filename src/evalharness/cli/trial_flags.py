@@ -1,4 +1,4 @@
-"""Flags of the commands that ask cases: how often each is tried, and for how long at most."""
+"""Flags of the commands that run trials: how many of each case, and how long each may take."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.cli.numbers import Integer, Number
 LONGEST_TIMEOUT_S = 10_000_000
 
 
-def repeat_of(what: str) -> Callable[[Any], Any]:
+def repeat_option(what: str) -> Callable[[Any], Any]:
     return option(
         "--repeat",
         "--trials",
@@ -25,7 +25,7 @@ def repeat_of(what: str) -> Callable[[Any], Any]:
     )
 
 
-def timeout_of(detail: str = "") -> Callable[[Any], Any]:
+def timeout_option(detail: str = "") -> Callable[[Any], Any]:
     return option(
         "--timeout",
         type=Number(0, LONGEST_TIMEOUT_S, least_open=True),

@@ -118,9 +118,10 @@ class Containers(ABC):
 
     @abstractmethod
     def expect(self, memory_bytes: int, at_once: int) -> tuple[Finding, ...]:
-        """Called once open: so many containers are wanted at a time. Returned is what to say if that cannot be kept.
+        """Call once open, with how many containers are wanted at a time. Returns what a run says before it starts: that
+        fewer fit, or that limits cannot be kept.
 
-        Raises SandboxUnavailable if not even one does.
+        Raises SandboxUnavailable if not even one container fits.
         """
 
     @abstractmethod

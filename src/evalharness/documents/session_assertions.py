@@ -1,7 +1,6 @@
-"""Assertions of recorded sessions, about an answer's text, its cost and the tools called: which hold, and why others
-do not.
+"""Checks the assertions of recorded sessions: the answer's text, its cost and the tools called.
 
-A pattern that makes no sense fails its own assertion and says so; the others are still looked at.
+An invalid pattern fails its own assertion only, with the reason.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def why_not(assertion: SessionAssertion, answered: Answered) -> str:
         case "regex":
             return _why_no_match(value, text)
         case "cost_threshold":
-            return _why_too_dear(threshold_of(assertion.value) or 0.0, answered.cost_usd)
+            return _why_too_expensive(threshold_of(assertion.value) or 0.0, answered.cost_usd)
         case "tool_called":
             return "" if value in answered.tools else f"tool {shown} was not called"
 
@@ -86,5 +85,5 @@ def _between_slashes(pattern: str) -> str:
     return f"/{head(pattern, LONGEST_VALUE)}/"
 
 
-def _why_too_dear(threshold: float, cost_usd: float) -> str:
+def _why_too_expensive(threshold: float, cost_usd: float) -> str:
     return "" if cost_usd <= threshold else f"cost ${cost_usd:.6f} is more than ${threshold:.6f}"

@@ -16,7 +16,7 @@ from evalharness.contracts.grader import GradeContext, Grader
 from evalharness.contracts.sandbox import ProcessResult
 from evalharness.domain.grade import Grade
 from evalharness.domain.options import Number, Options
-from evalharness.errors import LeftUnreadable, SandboxUnavailable, TargetUnavailable, Unscored
+from evalharness.errors import SandboxUnavailable, TargetUnavailable, Unscored
 from evalharness.values.json_value import Json
 from evalharness.values.text import head, tail
 
@@ -71,12 +71,9 @@ class ContainerCommand(Grader):
         state = context.end_state
         if state is None:
             raise Unscored("nothing is left of a container: the target had none, or it answered in an earlier run")
+        exported = await state.exported()
         in_end_state = self.options.where == "end_state"
-        try:
-            exported = await state.exported()
-            request = await self._request(state)
-        except LeftUnreadable as error:
-            return Grade.of(False, reason=str(error))
+        request = await self._request(state)
         evidence: dict[str, Json] = {"end_state": exported.digest, "image": request.image, "in": self.options.where}
         try:
             result = await self._run(request, state)

@@ -92,7 +92,7 @@ def result_lines(result: Result) -> Iterator[str]:
 
 
 def _entry(start: str, text: str) -> str:
-    """The further lines of a text begin below its first, so that none passes for a line of ours."""
+    """Further lines of a text are indented, so that none looks like an entry of the log."""
     return harmless(start + text.replace("\n", "\n" + " " * len(start)))
 
 
@@ -115,10 +115,10 @@ def summary_lines(summary: Summary, duration: timedelta) -> Iterator[str]:
     yield f"Total Time: {duration_text(duration, timedelta(seconds=1))}"
 
 
-def repeat_lines(repeats: Repeats, most: int | None = None, all_in: str = "") -> Iterator[str]:
+def repeat_lines(repeats: Repeats, most: int | None = None, rest_in: str = "") -> Iterator[str]:
     """How reliable the evals are, the most unreliable first, with reasons and with costs far from the others.
 
-    With `most`, only so many, and only those that deserve a look; `all_in` is what has the others.
+    With `most`, only so many, and only those that deserve a look; `rest_in` names where the rest can be read.
     """
     evals, k = repeats.evals, repeats.k
     yield from _share(f"pass@{k}", sum(each.passed > 0 for each in evals), len(evals), "evals passed at least once")
@@ -132,7 +132,7 @@ def repeat_lines(repeats: Repeats, most: int | None = None, all_in: str = "") ->
     for each in shown:
         yield from _repeated_lines(each)
     if hidden := len(evals) - len(shown):
-        yield f"  … and {count(hidden, 'more eval')} ({all_in} has all)"
+        yield f"  … and {count(hidden, 'more eval')} ({rest_in} has all)"
 
 
 def _deserves_a_look(found: RepeatedEval) -> bool:

@@ -71,8 +71,8 @@ def label_flags(values: Mapping[str, str]) -> list[str]:
     return [word for name, value in values.items() for word in ("--label", f"{name}={value}")]
 
 
-RUN = ("run", "--sig-proxy=false")
-"""A signal to the command line is none to the program: it is not the agent that has failed."""
+RUN_WORDS = ("run", "--sig-proxy=false")
+"""A signal to the command line must not reach the program: the agent would seem to have failed."""
 
 
 def container_words(
@@ -83,10 +83,9 @@ def container_words(
     profile: int | None = None,
     variables: int | None = None,
 ) -> list[str]:
-    """What follows `run` or `create`. No value of a variable is in it.
+    """The words after `run` or `create`, without values of variables.
 
-    `profile` is a descriptor from which the system calls that it may not make can be read, `variables` one for what
-    `env_file` says.
+    `profile` and `variables` are descriptors: of the system calls that are blocked, and of `env_file`.
     """
     words = ["--name", name, *label_flags(marks), "--interactive", "--log-driver", "none", "--pull", "never"]
     words += ["--init"] if request.has_init else []
@@ -117,7 +116,7 @@ def runtime_environment(own: Mapping[str, str], request: ContainerRequest) -> di
 
 
 def env_file(request: ContainerRequest) -> bytes:
-    """The variables that would mean something to the command-line program itself if it had them."""
+    """Values of variables that the command-line program would read itself, as lines for `--env-file`."""
     read = {name: value for name, value in request.env.items() if _READ_BY_RUNTIME.fullmatch(name)}
     for name, value in read.items():
         if "\n" in value or "\r" in value:

@@ -1,7 +1,7 @@
 """The files of a container that has ended: exported whole, or copied back from one place.
 
-Where its program made that impossible, LeftUnreadable says so: it must not gain by it. Other failures are faults of the
-runtime.
+Raises EndStateUnreadable where the program made this impossible, so that it gains nothing by it. Any other failure is
+the runtime's.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from evalharness.contracts.sandbox import ProcessResult
-from evalharness.errors import LeftUnreadable, SandboxUnavailable
+from evalharness.errors import EndStateUnreadable, SandboxUnavailable
 from evalharness.sandboxes.container_program import LARGEST_EXPORT, ContainerProgram, said
 from evalharness.sandboxes.unpacked_archive import made_folder, unpack
 from evalharness.workspaces import OF_NO_RUN, LockedFolder, remove_folder
 
 _NO_PLACE = (b"no such container:path", b"could not find the file", b"could not be found on container")
 _SPOILED = (b"not a directory", b"too many links", b"too many levels of symbolic links", b"file name too long")
-"""What a runtime says where a program put something else in place of a folder, or nested folders too deep."""
+"""What a runtime says where a program replaced a folder with something else, or nested folders too deep."""
 
 
 async def export(program: ContainerProgram, name: str, folder: Path) -> tuple[str, ...]:
@@ -66,9 +66,11 @@ def _check(program: ContainerProgram, saved: ProcessResult, archive: Path, word:
     if saved.exit_code == 0:
         return
     if archive.is_file() and archive.stat().st_size >= LARGEST_EXPORT:
-        raise LeftUnreadable(f"what the program left is larger than {LARGEST_EXPORT / 1024**3:.0f} GiB")
+        raise EndStateUnreadable(f"what the program left is larger than {LARGEST_EXPORT / 1024**3:.0f} GiB")
     if any(words in saved.stderr.lower() for words in _SPOILED):
-        raise LeftUnreadable("what the program left cannot be copied: something else is in place of a folder")
+        raise EndStateUnreadable(
+            "what the program left cannot be copied: a folder was replaced, or folders are nested too deep"
+        )
     raise SandboxUnavailable(f"{program.kind} {word} failed: {said(saved)}")
 
 

@@ -99,7 +99,7 @@ class ContainerImages:
             await self._program.call("rm", "--force", "--volumes", made)
 
     async def is_mounted(self, request: ContainerRequest, word: str) -> bool:
-        """The same of the files of this machine that the container will see, as they are now."""
+        """Whether the program is a mounted file of this machine. Ask before the start: it can be removed later."""
         return any(_is_mounted(request, place) for place in await self._places(request, word))
 
     async def _places(self, request: ContainerRequest, word: str) -> list[str]:
@@ -129,7 +129,7 @@ class ContainerImages:
     async def build(self, folder: Path | None, dockerfile: str, name: str = "") -> str:
         program = self._program
         env = {**program.environment, "DOCKER_BUILDKIT": "0"} if program.kind == "docker" else None
-        # Named from its first moment on: an image without a name, of a harness that was killed, would stay for ever.
+        # Named from the start: if the harness is killed, nobody would find an image without a name.
         first_name = name or f"{BUILT}:building-{secrets.token_hex(8)}"
         words = ["build", "--force-rm", f"--pull={'true' if self._pull == 'always' else 'false'}", "--tag", first_name]
         context = ("--file", "-", str(folder)) if folder is not None else ("-",)
@@ -163,7 +163,7 @@ def _is_mounted(request: ContainerRequest, place: str) -> bool:
 
 
 def _why(built: ProcessResult, log: Path) -> str:
-    """What the builder said, and the last of what the step printed that failed."""
+    """The builder's error, and the last lines that the failed step printed."""
     text = _COLOUR.sub("", log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ""
     why = said(replace(built, stderr=text.encode()))
     lines = text.splitlines()

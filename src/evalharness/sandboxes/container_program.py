@@ -73,8 +73,8 @@ class ContainerProgram:
     async def log(
         self, file: Path, *words: str, stdin: bytes, timeout_s: float, env: Mapping[str, str] | None = None
     ) -> ProcessResult:
-        """What it writes, errors included, in a file: podman would die of its own progress, and leave its files, if a
-        harness that reads it were killed."""
+        """Run it with output and errors written to a file: podman would die of writing its progress, and leave files
+        behind, if it wrote to a harness that was killed."""
         argv = ("/bin/sh", "-c", 'out=$1; shift; exec "$@" >"$out" 2>&1', "sh", str(file), self.path, *words)
         own = self.environment if env is None else env
         return await self.processes.run(ProcessRequest(argv, "/", own, stdin=stdin, timeout_s=timeout_s))

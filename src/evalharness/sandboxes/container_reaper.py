@@ -1,6 +1,6 @@
-"""The reaper: removes what machines that died left of one store's runs, and ends what is to be kept.
+"""The reaper removes what is left of one store's runs after a machine died; containers to be kept are only stopped.
 
-It runs before containers are used. What a harness leaves that was killed itself is the watcher's, within seconds.
+It runs before containers are used. After a killed harness, the watcher cleans up within seconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _label(labels: str, name: str) -> str:
 async def _abandoned(
     program: ContainerProgram, what: str, about: str, found: list[str], is_abandoned: IsAbandoned
 ) -> list[list[str]]:
-    """What `about` says of those whose run no process is working on, without the run, which is second in it."""
+    """What `about` says of each whose run is abandoned, without its second field, the run."""
     if not found:
         return []
     described = await program.call(what, "inspect", "--format", about, *found)  # some may be gone

@@ -101,15 +101,15 @@ class ContainerRuntime(Containers):
 
     def expect(self, memory_bytes: int, at_once: int) -> tuple[Finding, ...]:
         assert self._memory is not None, "open() finds it"
-        fit = self._memory.at_once(memory_bytes)
+        notes, fit = self._limit_notes(), self._memory.at_once(memory_bytes)
         if fit >= at_once:
-            return self._unlimited()
+            return notes
         narrowed = _at_once(fit, memory_bytes, asked=at_once)
         if self._narrowed is None or fit < self._narrowed.params["at_once"]:
             self._narrowed = narrowed
-        return (*self._unlimited(), narrowed)
+        return (*notes, narrowed)
 
-    def _unlimited(self) -> tuple[Finding, ...]:
+    def _limit_notes(self) -> tuple[Finding, ...]:
         if self._program is None or self._program.keeps_limits:
             return ()
         return (finding("run.container_limits_not_kept", runtime=self.kind),)
@@ -185,9 +185,7 @@ class ContainerRuntime(Containers):
         try:
             volumes = await self._make_volumes(name, request, marks)
             request = replace(request, mounts=(*volumes, *request.mounts))
-            program = await self._program_of(request) if request.has_init else ""
-            if program and await self._images.is_mounted(request, program):
-                program = ""
+            program = await self._program_of(request)
             with ExitStack() as held:
                 env = container_command.runtime_environment(self._found.environment, request)
                 profile = memory_file(held, self._profile) if request.is_isolated and self._profile else None
@@ -195,7 +193,7 @@ class ContainerRuntime(Containers):
                 read = [descriptor for descriptor in (profile, variables) if descriptor is not None]
                 words = container_command.container_words(request, name, marks, self.kind, profile, variables)
                 if waits_at is None:
-                    argv = [self._found.path, *container_command.RUN, *words]
+                    argv = [self._found.path, *container_command.RUN_WORDS, *words]
                 else:
                     await self._found.say("create", *words, env=env, pass_fds=read)
                     line = container_command.START_AFTER_READING
@@ -348,8 +346,8 @@ class ContainerRuntime(Containers):
         await self.open()
         if not self._found.keeps_limits:
             raise SandboxUnavailable(
-                f"{self.kind} cannot limit the memory and the processes of this user's containers",
-                hint="use control groups of version 2, delegated to this user, run as root, or choose another sandbox",
+                f"{self.kind} cannot limit the memory and processes of this user's containers",
+                hint="run as root, delegate version 2 control groups to this user, or choose another sandbox",
             )
 
     async def system_image(self) -> str:
@@ -361,13 +359,14 @@ class ContainerRuntime(Containers):
             await reap(self._program, store_id, is_abandoned, self._discard)
 
     def notes(self) -> tuple[Finding, ...]:
-        """How many containers fit into the machine's memory, if fewer than were wanted or if any had to wait."""
+        """Limits that cannot be kept, and how many containers fit into the machine's memory, if fewer than were wanted
+        or if any had to wait."""
         if self._narrowed is not None:
-            return (*self._unlimited(), self._narrowed)
+            return (*self._limit_notes(), self._narrowed)
         memory = self._memory
         if memory is None or not memory.has_waited:
-            return self._unlimited()
-        return (*self._unlimited(), _at_once(memory.total_bytes // memory.largest_bytes, memory.largest_bytes))
+            return self._limit_notes()
+        return (*self._limit_notes(), _at_once(memory.total_bytes // memory.largest_bytes, memory.largest_bytes))
 
     async def close(self) -> None:
         try:
@@ -395,7 +394,7 @@ class ContainerRuntime(Containers):
     ) -> ProcessResult:
         """The result of the program, not that of the command line; raises where there is none.
 
-        `program` is what an init starts from the image; empty for a program of this machine, which may change itself.
+        `program` is what `_program_of` returned before the start.
         """
         asked = await self._found.call("inspect", "--type", "container", "--format", "{{json .State}}", name)
         if asked.exit_code != 0:
@@ -416,10 +415,13 @@ class ContainerRuntime(Containers):
         return _passed(result, "memory") if is_out else result
 
     async def _program_of(self, request: ContainerRequest) -> str:
-        """The program that the container is for, behind the gate where there is one."""
-        if waiting := words_behind_the_gate(request):
-            return waiting[0]
-        return request.entrypoint or (await self.command_line(request.image, request.argv))[0]
+        """The program that an init starts from the image; empty if it is a file of this machine, which may change."""
+        if not request.has_init:
+            return ""
+        waiting = words_behind_the_gate(request)
+        words = waiting or (request.entrypoint and (request.entrypoint,))
+        program = (words or await self.command_line(request.image, request.argv))[0]
+        return "" if await self._images.is_mounted(request, program) else program
 
     async def _end(self, name: str) -> None:
         """The command line was ended at a limit; now its container is, too."""

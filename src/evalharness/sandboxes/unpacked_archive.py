@@ -12,14 +12,14 @@ import tarfile
 from pathlib import Path, PurePosixPath
 
 from evalharness.errors import SandboxUnavailable
-from evalharness.workspaces import as_left_by_program, copy_content
+from evalharness.workspaces import blaming_the_program, copy_content
 
 _MODE = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Raises LeftUnreadable where the program made files that cannot be unpacked."""
-    with as_left_by_program():
+    """Raises EndStateUnreadable where the program made files that cannot be unpacked."""
+    with blaming_the_program():
         _unpack(archive, folder)
 
 
@@ -29,12 +29,14 @@ def _unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as members:
         for member in members:
             name = PurePosixPath(member.name)
+            if ".." in name.parts:
+                raise SandboxUnavailable(f"the archive of a container leads out of its folder: {member.name!r:.200}")
             if str(name.parent) not in folders:
                 folders[str(name.parent)] = made_folder(folder, str(name.parent))
             place = folders[str(name.parent)] / name.name
             if member.isdir():
                 _make_folder(place)
-                folders[str(name)] = place  # where it stays: nothing that follows replaces a folder
+                folders[str(name)] = place  # nothing later in the archive replaces a folder
             elif member.isfile():
                 _remove(place)
                 source = members.extractfile(member)

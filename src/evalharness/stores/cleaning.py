@@ -27,7 +27,7 @@ LONGEST_SECRET = 65_536
 """No encoded form of a secret is taken to be longer: what a cut could leave of one is cut off as well."""
 
 SAID = frozenset(("output", "messages", "tool_calls", "events", "stdout"))
-"""Fields of a transcript that contain the same texts in several forms."""
+"""Fields of a transcript that repeat the same texts in different forms."""
 
 Cleaned = TypeVar("Cleaned")
 AnyRecord = TypeVar("AnyRecord", bound=Record)
@@ -141,7 +141,7 @@ class Cleaner:
 
 
 def _lost_once(lost: Mapping[str, int]) -> int:
-    """By field of a transcript → in all: a text that was cut wherever it stands is missing only once."""
+    """Bytes missing from a transcript, from those cut in each field: a text in several fields counts once."""
     said = max(lost.get(name, 0) for name in SAID)
     return said + sum(count for name, count in lost.items() if name not in SAID)
 

@@ -26,7 +26,7 @@ from evalharness.domain.options import Options, Whole
 from evalharness.domain.record import Record
 from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
-from evalharness.errors import LeftUnreadable, TargetFailed, TargetUnavailable, UnknownName
+from evalharness.errors import EndStateUnreadable, TargetFailed, TargetUnavailable, UnknownName, UsageError
 from evalharness.targets.answers import EventsOption, ResultForm, read_result, refuse_both_forms, user_messages
 from evalharness.targets.command import (
     KEPT_EVENT_BYTES,
@@ -46,7 +46,7 @@ from evalharness.workspaces import hand_over
 SETUP_FAILED = 97
 SHOWN_STDERR = 1000
 SETUP_DONE = b"[evalharness: the setup is done]\n"
-"""Printed before the program starts, which therefore cannot make its own failure look like that of the setup."""
+"""Printed between setup and program, so that the program cannot make its own failure look like the setup's."""
 # $1 is the setup; what it prints is no answer. The rest is the command.
 WITH_SETUP = (
     f"""/bin/sh -c "$1" >&2 || exit {SETUP_FAILED}; echo '{SETUP_DONE.decode().strip()}' >&2; shift; exec "$@\""""
@@ -106,8 +106,8 @@ class WantedImage(NamedTuple):
     files: str = ""
 
 
-class Ended(NamedTuple):
-    """`problem` is what else went wrong, by the program's own doing."""
+class ProgramRun(NamedTuple):
+    """What a program in a container did. `problem` says why what it left cannot be read; empty if it can."""
 
     process: ProcessResult
     problem: str = ""
@@ -179,7 +179,7 @@ class MachineTarget(Target):
         self._digests[name] = await self.services.container_runtime().image_id(name)
         return self._digests[name]
 
-    async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> Ended:
+    async def run_in(self, task: Task, command: tuple[str, ...], stdin: bytes = b"") -> ProgramRun:
         """Run the command in a new container, after the case's setup."""
         containers = self.services.container_runtime()
         image = await self._image(self._wanted_by(task.case), self._files_in_image(task.case))
@@ -213,12 +213,14 @@ class MachineTarget(Target):
             try:
                 changed = await containers.copy_back(ended.name, self.options.workspace, task.workspace)
                 await task.workspace_replaced(changed)
-            except LeftUnreadable as error:
+            except EndStateUnreadable as error:
                 problem = str(error)
         if setup and SETUP_DONE not in result.stderr and result.exit_code == SETUP_FAILED:
             said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
             raise TargetUnavailable(f"the setup failed: {said or f'exit code {SETUP_FAILED}'}")
-        return Ended(replace(result, stderr=result.stderr.replace(SETUP_DONE, b"", 1)) if setup else result, problem)
+        return ProgramRun(
+            replace(result, stderr=result.stderr.replace(SETUP_DONE, b"", 1)) if setup else result, problem
+        )
 
     def mounts(self, task: Task) -> tuple[BindMount, ...]:
         return (BindMount(str(task.workspace), self.options.workspace, is_writable=True),)
@@ -255,7 +257,7 @@ class ContainerTarget(MachineTarget):
 
     async def open(self) -> None:
         if self._dockerfile and not self._dockerfile.is_file():
-            raise no_such_file("Dockerfile", self._dockerfile)
+            raise not_a_file("Dockerfile", self._dockerfile)
         await super().open()
 
     async def make_image(self, name: str, files: Mapping[str, CaseFile]) -> str:  # noqa: ARG002 - they are mounted
@@ -281,12 +283,10 @@ class ContainerTarget(MachineTarget):
         return transcript_of_run(await self.run_in(task, words, stdin), task, self.options, self.options.result)
 
 
-def no_such_file(kind: str, path: Path) -> UnknownName:
-    """Wrong usage, with the file beside it that was probably meant."""
+def not_a_file(kind: str, path: Path) -> UsageError:
+    """The error for a path that is a folder, or missing: then with the file beside it that was probably meant."""
     if path.is_dir():
-        wrong = UnknownName(kind, path.name, (), what=f"the {kind} {path} is a folder")
-        wrong.hint = "name a file in it"
-        return wrong
+        return UsageError(f"the {kind} {path} is a folder", hint="name a file in it")
     beside = sorted(each.name for each in path.parent.iterdir() if each.is_file()) if path.parent.is_dir() else []
     wrong = UnknownName(kind, path.name, beside, what=f"there is no {kind} {path}")
     wrong.hint = "" if wrong.guess else "create it, or correct its path"
@@ -294,7 +294,7 @@ def no_such_file(kind: str, path: Path) -> UnknownName:
 
 
 def transcript_of_run(
-    ended: Ended, task: Task, options: MachineOptions, form: ResultForm, events: str | None = None
+    ended: ProgramRun, task: Task, options: MachineOptions, form: ResultForm, events: str | None = None
 ) -> Transcript:
     """What the program in a container printed, read; raises TargetFailed with it as evidence."""
     result = ended.process

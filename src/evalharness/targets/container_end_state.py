@@ -9,11 +9,11 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evalharness.contracts.containers import BindMount, Containers, EndState, ExportedState
 from evalharness.contracts.sandbox import Owner
-from evalharness.workspaces import OF_NO_RUN, LockedFolder, as_left_by_program, copy_content, hand_over
+from evalharness.workspaces import OF_NO_RUN, LockedFolder, blaming_the_program, copy_content, hand_over, remove_folder
 
 
 class ContainerEndState(EndState):
@@ -40,8 +40,12 @@ class ContainerEndState(EndState):
                 folder = self._folder.path / "state"
                 await asyncio.to_thread(_emptied, folder)
                 volumes = await self._containers.export(self._name, folder)
+                hidden = folder / self._place.lstrip("/")  # what the image has there, where the workspace was mounted
+                has_volumes = any(PurePosixPath(volume).is_relative_to(self._place) for volume in volumes)
+                if hidden.is_dir() and hidden.resolve() == hidden and not has_volumes:
+                    await asyncio.to_thread(remove_folder, hidden)
                 await asyncio.to_thread(_copied, self._workspace, folder, self._place)
-                digest = await asyncio.to_thread(digest_of_files, folder)
+                digest = await asyncio.to_thread(_digest_of_state, folder)
                 self._exported = ExportedState(folder, digest, (*volumes, self._place))
             return self._exported
 
@@ -83,12 +87,14 @@ def _copied(source: Path, folder: Path, place: str) -> None:
             there.unlink()
         there.mkdir(exist_ok=True)
     copied = [(source, there)]
-    with as_left_by_program():
+    with blaming_the_program():
         for path in _sorted(source):
             copy = there / path.relative_to(source)
             mode = path.lstat().st_mode
-            if copy.is_symlink() or copy.is_file():  # of the image, where the workspace was mounted
+            if copy.is_symlink() or copy.is_file():
                 copy.unlink()
+            if os.geteuid() != 0 and not stat.S_ISLNK(mode):  # the program may have closed it
+                path.chmod(stat.S_IMODE(mode) | (stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR))
             if stat.S_ISLNK(mode):
                 copy.symlink_to(path.readlink())
             elif stat.S_ISDIR(mode):
@@ -109,17 +115,21 @@ def _copied(source: Path, folder: Path, place: str) -> None:
 def digest_of_files(folder: Path) -> str:
     """Of names, kinds, rights and contents; not of times and owners."""
     whole = hashlib.sha256()
-    with as_left_by_program():
-        for path in _sorted(folder):
-            mode = path.lstat().st_mode
-            whole.update(os.fsencode(path.relative_to(folder)) + b"\0" + f"{mode:o}".encode() + b"\0")
-            if stat.S_ISLNK(mode):
-                whole.update(os.fsencode(path.readlink()))
-            elif stat.S_ISREG(mode):
-                with path.open("rb") as content:
-                    whole.update(hashlib.file_digest(content, "sha256").digest())
-            whole.update(b"\0")
+    for path in _sorted(folder):
+        mode = path.lstat().st_mode
+        whole.update(os.fsencode(path.relative_to(folder)) + b"\0" + f"{mode:o}".encode() + b"\0")
+        if stat.S_ISLNK(mode):
+            whole.update(os.fsencode(path.readlink()))
+        elif stat.S_ISREG(mode):
+            with path.open("rb") as content:
+                whole.update(hashlib.file_digest(content, "sha256").digest())
+        whole.update(b"\0")
     return whole.hexdigest()
+
+
+def _digest_of_state(folder: Path) -> str:
+    with blaming_the_program():
+        return digest_of_files(folder)
 
 
 def _sorted(folder: Path) -> Iterator[Path]:

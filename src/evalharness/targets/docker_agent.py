@@ -24,7 +24,7 @@ from evalharness.domain.specification import TargetSpec
 from evalharness.domain.transcript import Transcript
 from evalharness.errors import Hint, TargetFailed, TargetUnavailable, UsageError
 from evalharness.targets.answers import user_messages
-from evalharness.targets.container import MachineOptions, MachineTarget, no_such_file, transcript_of_run
+from evalharness.targets.container import MachineOptions, MachineTarget, not_a_file, transcript_of_run
 from evalharness.targets.container_end_state import digest_of_files
 from evalharness.values.digest import digest, digest_file
 from evalharness.values.text import tail
@@ -92,7 +92,7 @@ class DockerAgentTarget(MachineTarget):
 
     async def open(self) -> None:
         if not self._agent.is_file():
-            raise no_such_file("agent file", self._agent)
+            raise not_a_file("agent file", self._agent)
         await super().open()
 
     @property
@@ -140,9 +140,10 @@ class DockerAgentTarget(MachineTarget):
 
     def mounts(self, task: Task) -> tuple[BindMount, ...]:  # noqa: ARG002 - its workspace is in the image
         """The agent's folder, without what is expected of the agent and how it did before."""
-        folder = self._agent.parent
+        folder, here = self._agent.parent, self.services.root.resolve()
+        stores = (each / STORE_FOLDER for each in (here, *here.parents, folder))
         cases = (self.services.cases_root or self.services.root).resolve()
-        hidden = [place for place in (cases, folder / STORE_FOLDER) if place.is_dir() and folder in place.parents]
+        hidden = dict.fromkeys(place for place in (cases, *stores) if place.is_dir() and folder in place.parents)
         places = (f"{CONFIGS}/{place.relative_to(folder)}" for place in hidden)
         return (BindMount(str(folder), CONFIGS), *(BindMount(self._empty_folder(), place) for place in places))
 

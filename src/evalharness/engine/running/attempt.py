@@ -40,6 +40,7 @@ from evalharness.engine.running.kept_answer import (
 from evalharness.engine.running.time_limit import STRAY, LoopTime, Steps, TimeLimit, TrialsTask, is_being_cancelled
 from evalharness.engine.running.trial_task import TrialTask, no_sandbox, set_up
 from evalharness.errors import (
+    EndStateUnreadable,
     HarnessError,
     Hint,
     ImpossibleFigure,
@@ -190,7 +191,7 @@ class Attempting:
         """`limit` is the one of the asyncio task that calls this; `target_digest` is for recordings."""
         target = planned.target.target if planned.target else self.target
         assert target is not None, "a run that only grades attempts nothing"
-        task.has_closed_workspace = target.has_own_machine
+        task.has_private_parent = target.has_own_machine
         tape = self.exchanges.tape
         try:
             if tape is None:
@@ -403,7 +404,9 @@ async def grade_once(spec: GraderSpec, grader: Grader, context: GradeContext, ta
         result = await guarded(grader.grade, grader.handed(context))
     except SpendCapReached as error:
         result = Grade.unpaid(error.message)
-    if isinstance(result, Fault):
+    if isinstance(result, Fault) and isinstance(result.error, EndStateUnreadable):
+        result = Grade.of(False, reason=str(result.error))  # whatever graders around it would make of it
+    elif isinstance(result, Fault):
         reason = str(result.error) if isinstance(result.error, Unscored) else f"the grader raised {result}"
         if result.place and not isinstance(result.error, Unscored | HarnessError):
             reason += f" ({result.place})"

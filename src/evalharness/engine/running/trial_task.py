@@ -55,7 +55,7 @@ class TrialTask:
         "_tidy",
         "end_state",
         "gateway",
-        "has_closed_workspace",
+        "has_private_parent",
         "index",
         "run_id",
         "seed",
@@ -89,9 +89,9 @@ class TrialTask:
         self._is_over = False
         self._sessions: TrialSessions | None = None
         self.gateway: GatewaySession | None = None
-        self.has_closed_workspace = False
-        """Whether only this user reaches the workspace, whatever its own rights become: a container's root decides
-        them, and could leave a program there that gives rights to everybody."""
+        self.has_private_parent = False
+        """Whether the workspace is inside a folder that only this user can enter: a container's root may change the
+        mode of the workspace itself, or leave a setuid program in it."""
         self.end_state: EndState | None = None
 
     # Copies of this trial's own, made when first asked for: what a target does to them concerns no other trial, and
@@ -142,7 +142,7 @@ class TrialTask:
         return None if self._made_folder is None else self._workspace_in(self._made_folder)
 
     def _workspace_in(self, folder: LockedFolder) -> Path:
-        return folder.path / "workspace" if self.has_closed_workspace else folder.path
+        return folder.path / "workspace" if self.has_private_parent else folder.path
 
     def _made(self) -> LockedFolder:
         if self._tidy is not None:

@@ -146,8 +146,9 @@ def _files(findings: Findings, working_dir: str) -> dict[str, str]:
     files: dict[str, str] = {}
     for at, folders, names in os.walk(folder):
         folders.sort()
-        for path in (linked for linked in (Path(at, name) for name in folders) if linked.is_symlink()):
-            findings.add(place, f"{path.relative_to(folder)} is a link to a folder; copy the folder there instead")
+        for name in folders:
+            if (path := Path(at, name)).is_symlink():
+                findings.add(place, f"{path.relative_to(folder)} is a link to a folder; copy the folder there instead")
         for name in sorted(names):
             path = Path(at, name)
             if path.is_symlink() and not path.resolve().is_relative_to(root):

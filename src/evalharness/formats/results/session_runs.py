@@ -26,8 +26,7 @@ from evalharness.formats.results.written_reports import HOW_TO, read_json
 from evalharness.values.json_value import Json
 
 NAMED = 3
-"""Sessions that an error names."""
-_ABSENT = object()
+"""How many sessions an error names."""
 _WITH_EVALS = Hint("hint.session_results")
 
 
@@ -35,7 +34,8 @@ def read_session_run(path: Path, suite: Suite) -> EvalRun | None:
     """The results of the suite's sessions in a file; None for a file of another kind. Raises UsageError without any."""
     data = read_json(path)
     document = data if isinstance(data, Mapping) else {}
-    if data == [] or document.get("sessions", _ABSENT) in ([], None):  # Go writes null for a list without items
+    items = [document[name] for name in ("sessions", "results") if name in document]
+    if data == [] or (items and not any(items)):  # Go writes null for a list without items
         raise _no_evals(path)
     try:
         if isinstance(data, list):

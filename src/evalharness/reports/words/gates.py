@@ -167,7 +167,7 @@ def against_baseline(verdict: str, settle: str) -> str:
 def session_regression(
     baseline: str, tolerance: float, figures: Sequence[Mapping[str, Any]], lost: Mapping[str, Any]
 ) -> str:
-    """Of a regression only what makes it one. The tolerance is one of figures; an eval that is lost always counts."""
+    """For a regression, only what caused it. The tolerance is for figures; a lost eval always counts."""
     worse = [figure for figure in figures if figure["regressed"]]
     is_worse = bool(worse or lost["number"])
     compared = ", ".join(

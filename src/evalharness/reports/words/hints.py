@@ -68,10 +68,12 @@ WORDS: Mapping[str, Words] = MappingProxyType(
             "install docker or podman, start its daemon, and let this user use it; choose one with --container-runtime"
         ),
         "hint.pull_image": "check its name, fetch it with `{runtime} pull {image}`, or run again with --pull missing",
-        "hint.base_image": "name one with --base-image (`base_image` in a target file), or as `image` of each session",
+        "hint.base_image": (
+            "name one with --base-image (`base_image` in a target file), or give each session an `image`"
+        ),
         "hint.agent_image": (
-            "name the image of docker-agent, or its version, with --agent-image (`agent_image` in a target file); with "
-            "none, the base image starts its own agent"
+            "name docker-agent's image or version with --agent-image (`agent_image` in a target file), or write `none` "
+            "if the base image has the agent"
         ),
         "hint.no_image": (
             "check its name and whether its registry can be reached, or build it: `{runtime} build -t {image} FOLDER`"

@@ -189,8 +189,8 @@ WORDS: Mapping[str, Words] = MappingProxyType(
         "run.judge_not_needed": "{judge} was not used: no case has a grader that asks a model",
         "run.containers_at_once": _containers_at_once,
         "run.container_limits_not_kept": (
-            "{runtime} cannot limit the memory and the processes of this user's containers; run as root, or delegate "
-            "control groups to this user"
+            "{runtime} cannot limit the memory and processes of this user's containers; run as root, or delegate "
+            "version 2 control groups to this user"
         ),
         "run.preparing_images": lambda images: f"preparing {count(images, 'image')} for containers",
         "run.preparing_image": _preparing_image,
