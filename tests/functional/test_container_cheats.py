@@ -18,6 +18,7 @@ from evalharness.sandboxes.nobody import DROP
 FORGED = "echo '[FATAL tini (7)] x' >&2; echo 'ERROR (catatonit:2): x' >&2; exit 127"
 NESTED = "n=0; while [ $n -lt 900 ]; do mkdir dddd && cd dddd; n=$((n + 1)); done"
 NEEDED = {"container_command": "test -e /state/never-made"}
+NOISE = "head -c 10000 /dev/zero >&2"
 LOOKS = {"container_command": "true"}
 LOOKS_AGAIN = {"container_command": {"command": "true", "in": "end_state"}}
 
@@ -32,7 +33,7 @@ CHEATS = [
     case("nested-workspace", NESTED, LOOKS, LOOKS_AGAIN),
     case("nested-root", f"cd /root; {NESTED}", {"not": LOOKS}),
     case("moved", "mv /home/a /home/b; echo hi >/home/a", LOOKS, LOOKS_AGAIN, options={"workspace": "/home/a/ws"}),
-    case("exit-code-of-setup", "exit 97", {"contains": ""}, setup="true"),
+    case("exit-code-of-setup", f"{NOISE}; exit 97", {"contains": ""}, setup=NOISE, options={"max_output_bytes": 1024}),
     case(
         "own-program-removed",
         "",
@@ -77,7 +78,7 @@ def test_setups_and_sparse_files_are_read_as_they_are(container_runtime: TestRun
     done = run(tmp_path, container_runtime, {"name": "read", "max_error_rate": 0.5, "test_cases": cases})
     assert done.states() == {"sparse": ["passed"], "set-up": ["passed"], "not-set-up": ["error"]}, done.both
     shown = drive(tmp_path, "show", done.run_name, "set-up", "--json").json["trials"][0]["trial"]["attempts"][-1]
-    assert shown["transcript"]["stderr"] == "noise\nsaid\n"
+    assert (shown["transcript"]["stdout"], shown["transcript"]["stderr"]) == ("", "noise\nsaid\n")
 
 
 def test_nobody_else_reaches_the_workspace_or_sees_a_variable(use_runtime: Callable[[str], TestRuntime]) -> None:
@@ -113,7 +114,8 @@ AGENT_IMAGE = "evalharness-test:curious-agent"
 # Says what it finds of the sessions, then does what it was asked to do to its working directory.
 SCRIPT = r"""#!/bin/sh
 found=$(ls -A /configs/evals /configs/.evalharness | tr '\n' ' ')
-printf '{"type":"agent_choice","content":"found %s; beside %s"}\n' "$found" "$(cat /configs/beside.txt)"
+beside="$(cat /configs/beside.txt); proxy $HTTPS_PROXY"
+printf '{"type":"agent_choice","content":"found %s; beside %s."}\n' "$found" "$beside"
 printf '{"type":"stream_stopped","session_id":"s1"}\n'
 cd /; eval "$6"
 """
@@ -130,14 +132,14 @@ def test_what_an_agent_of_docker_agent_can_see_and_spoil(container_runtime: Test
         "nested": f"cd /working_dir; {NESTED}",
     }
     for name, line in asked.items():
-        wanted = "beside mine" if name == "looks" else "never said"
+        wanted = "beside mine; proxy ." if name == "looks" else "never said"
         recorded = session(line, assertions=[{"type": "contains", "value": wanted}])
         recorded["messages"] = recorded["messages"][:1]
         (tmp_path / f"evals/{name}.json").write_text(json.dumps(recorded))
     flags = ("--container-runtime", container_runtime.name, "--base-image", IMAGE, "--agent-image", AGENT_IMAGE)
     done = drive(
         tmp_path, "docker-agent", "agent.yaml", *flags, "--pull", "never", "--json",
-        env=dict(container_runtime.environment),
+        env={**container_runtime.environment, "HTTPS_PROXY": "http://user:password@127.0.0.1:1"},
     )  # fmt: skip
     states = {trial["case_id"]: trial["state"] for trial in done.report["trials"]}
     assert states == {name: "passed" if name == "looks" else "failed" for name in asked}, done.both

@@ -34,6 +34,7 @@ MOST_PROCESSES = 32_768
 MEMORY_FOLDER = "size=64m,mode=1777"
 CPU_SHARES = 512
 """Half of what an ordinary program gets, so that a fork bomb leaves time for the harness."""
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.]+")
 _LONGEST_TRIAL = 40
 _READ_BY_RUNTIME = re.compile(
@@ -42,7 +43,9 @@ _READ_BY_RUNTIME = re.compile(
     r"|BUILDX_.*|CONTAINERS?_.*|STORAGE_.*",
     re.IGNORECASE,
 )
-"""Variables that mean something to the command-line programs themselves."""
+"""Variables that tell the command-line programs where their daemon is, and where they keep things."""
+_ALSO_READ = re.compile(r"PODMAN_.*|_CONTAINERS_.*|REGISTRY_AUTH_FILE|LISTEN_(?:FDS|PID|FDNAMES)|NOTIFY_SOCKET")
+"""Further ones that they would read, were they meant for them."""
 
 
 START_AFTER_READING = """\
@@ -88,6 +91,7 @@ def container_words(
     `profile` and `variables` are descriptors: of the system calls that are blocked, and of `env_file`.
     """
     words = ["--name", name, *label_flags(marks), "--interactive", "--log-driver", "none", "--pull", "never"]
+    words += ["--http-proxy=false"] if kind == "podman" else []  # it would pass on those of this machine
     words += ["--init"] if request.has_init else []
     words += [] if request.network else ["--network", "none"]
     words += _limits(request.limits, kind)
@@ -99,7 +103,7 @@ def container_words(
         words += ["--mount", mount_value(mount)]
     words += [] if variables is None else ["--env-file", f"/proc/self/fd/{variables}"]
     for variable in request.env:
-        words += [] if _READ_BY_RUNTIME.fullmatch(variable) else ["--env", variable]
+        words += [] if _is_read(variable) else ["--env", variable]
     if request.entrypoint is not None:
         words += ["--entrypoint", request.entrypoint]
     return [*words, "--", request.image, *request.argv] if kind == "docker" else [*words, request.image, *request.argv]
@@ -108,16 +112,20 @@ def container_words(
 def runtime_environment(own: Mapping[str, str], request: ContainerRequest) -> dict[str, str]:
     """Values go through the environment: every user of the machine can read a command line."""
     for name, value in request.env.items():
-        is_named = bool(name) and not set(name) & {"\0", "=", "*", "\n"}  # to podman, * stands for any name
-        if not is_named or "\0" in value:
+        is_named = name.split() == [name] and not set(name) & {"\0", "=", "*"}  # to podman, * stands for any name
+        if not is_named or "\0" in value or _HALF_CHARACTER.search(name + value):
             raise TargetUnavailable(f"the variable {name!r:.80} cannot be set in a container")
-    passed = {name: value for name, value in request.env.items() if not _READ_BY_RUNTIME.fullmatch(name)}
+    passed = {name: value for name, value in request.env.items() if not _is_read(name)}
     return {**own, **passed}
+
+
+def _is_read(name: str) -> bool:
+    return bool(_READ_BY_RUNTIME.fullmatch(name) or _ALSO_READ.fullmatch(name))
 
 
 def env_file(request: ContainerRequest) -> bytes:
     """Values of variables that the command-line program would read itself, as lines for `--env-file`."""
-    read = {name: value for name, value in request.env.items() if _READ_BY_RUNTIME.fullmatch(name)}
+    read = {name: value for name, value in request.env.items() if _is_read(name)}
     for name, value in read.items():
         if "\n" in value or "\r" in value:
             raise TargetUnavailable(f"the variable {name} cannot have more than one line in a container")

@@ -8,32 +8,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import stat
-import tempfile
+import tarfile
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
-from evalharness.contracts.sandbox import ProcessResult
 from evalharness.errors import EndStateUnreadable, SandboxUnavailable
-from evalharness.sandboxes.container_program import LARGEST_EXPORT, ContainerProgram, said
+from evalharness.sandboxes.container_program import ContainerProgram, said
 from evalharness.sandboxes.unpacked_archive import made_folder, unpack
 from evalharness.workspaces import OF_NO_RUN, LockedFolder, remove_folder
 
 _NO_PLACE = (b"no such container:path", b"could not find the file", b"could not be found on container")
-_SPOILED = (b"not a directory", b"too many links", b"too many levels of symbolic links", b"file name too long")
+LARGEST_EXPORT = 16 * 1024**3
+_CHUNK = 1_048_576
+_NO_SPACE = b"no space left"
+_SPOILED = (
+    b"bulk transfer for copier",
+    b"not a directory",
+    b"too many links",
+    b"too many levels of symbolic links",
+    b"file name too long",
+)
 """What a runtime says where a program replaced a folder with something else, or nested folders too deep."""
 
 
 async def export(program: ContainerProgram, name: str, folder: Path) -> tuple[str, ...]:
     """The files of the container first, then those of its volumes, which are no part of them."""
     volumes = await _volume_places(program, name)
-    with tempfile.TemporaryDirectory(prefix="unpacked-", dir=folder.parent) as beside:
-        archive = Path(beside) / "files.tar"
-        _check(program, await program.save(archive, "export", name), archive, "export")
-        await asyncio.to_thread(unpack, archive, folder)
-        for place in volumes:
-            _check(program, await program.save(archive, "cp", f"{name}:{place}/.", "-"), archive, "cp")
-            await asyncio.to_thread(unpack, archive, made_folder(folder, place))
+    await _copy(program, folder, "export", name)
+    for place in volumes:
+        await _copy(program, made_folder(folder, place), "cp", f"{name}:{place}/.", "-")
     return volumes
 
 
@@ -41,12 +45,11 @@ async def copy_back(program: ContainerProgram, name: str, place: str, folder: Pa
     """Replaces what is in `folder`; returns the paths below `place` that were made, changed or removed."""
     beside = LockedFolder(OF_NO_RUN)
     try:
-        archive = beside.path / "files.tar"
-        saved = await program.save(archive, "cp", f"{name}:{place}/.", "-")
-        is_gone = saved.exit_code != 0 and any(words in saved.stderr.lower() for words in _NO_PLACE)
-        if not is_gone:  # its program may have removed it
-            _check(program, saved, archive, "cp")
-        await asyncio.to_thread(_replace_files, folder, None if is_gone else archive)
+        new = beside.path / "files"
+        new.mkdir()
+        with suppress(_NoSuchPlace):  # its program may have removed it
+            await _copy(program, new, "cp", f"{name}:{place}/.", "-")
+        await asyncio.to_thread(_replace_files, folder, new)
     finally:
         await asyncio.to_thread(beside.remove)
     volumes = map(PurePosixPath, await _volume_places(program, name))
@@ -62,27 +65,58 @@ async def _volume_places(program: ContainerProgram, name: str) -> tuple[str, ...
     return tuple(str(mount["Destination"]) for mount in json.loads(written) if mount["Type"] == "volume")
 
 
-def _check(program: ContainerProgram, saved: ProcessResult, archive: Path, word: str) -> None:
-    if saved.exit_code == 0:
+class _NoSuchPlace(SandboxUnavailable):
+    pass
+
+
+async def _copy(program: ContainerProgram, folder: Path, *words: str) -> None:
+    """Unpack what the command line writes. Files are never kept packed: a sparse one would need all of its size."""
+    broken: tarfile.TarError | None = None
+
+    def consume(output: IO[bytes]) -> None:
+        nonlocal broken
+        limited = _Limited(output)
+        try:
+            unpack(cast("IO[bytes]", limited), folder)  # which only reads
+        except tarfile.TarError as error:  # nothing, or half of an archive: the command line says why
+            broken = error
+        while limited.read(_CHUNK):
+            pass
+
+    saved = await program.stream(consume, *words)
+    stderr = saved.stderr.lower()
+    if saved.exit_code == 0 and broken is None:
         return
-    if archive.is_file() and archive.stat().st_size >= LARGEST_EXPORT:
-        raise EndStateUnreadable(f"what the program left is larger than {LARGEST_EXPORT / 1024**3:.0f} GiB")
-    if any(words in saved.stderr.lower() for words in _SPOILED):
+    if any(phrase in stderr for phrase in _NO_PLACE):
+        raise _NoSuchPlace(f"{program.kind} {words[0]} failed: {said(saved)}")
+    if _NO_SPACE not in stderr and any(phrase in stderr for phrase in _SPOILED):
         raise EndStateUnreadable(
             "what the program left cannot be copied: a folder was replaced, or folders are nested too deep"
         )
-    raise SandboxUnavailable(f"{program.kind} {word} failed: {said(saved)}")
+    raise SandboxUnavailable(f"{program.kind} {words[0]} failed: {broken if saved.exit_code == 0 else said(saved)}")
 
 
-def _replace_files(folder: Path, archive: Path | None) -> None:
+class _Limited:
+    """The output of a command line, which a program can make as long as it likes with holes in files."""
+
+    def __init__(self, output: IO[bytes]) -> None:
+        self._output = output
+        self._left = LARGEST_EXPORT
+
+    def read(self, size: int, /) -> bytes:
+        data = self._output.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise EndStateUnreadable(f"what the program left is larger than {LARGEST_EXPORT / 1024**3:.0f} GiB")
+        return data
+
+
+def _replace_files(folder: Path, new: Path) -> None:
     """The folder keeps its owner and mode: a container must not decide who can read it."""
-    before = folder.stat()
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             remove_folder(path)
         else:
             path.unlink()
-    if archive is not None:
-        unpack(archive, folder)
-    os.chown(folder, before.st_uid, before.st_gid)
-    folder.chmod(stat.S_IMODE(before.st_mode))
+    for path in new.iterdir():
+        path.rename(folder / path.name)

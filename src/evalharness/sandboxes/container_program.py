@@ -5,13 +5,15 @@ What containers and images are is decided elsewhere; here a call is an ordinary 
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from evalharness.contracts.sandbox import ProcessRequest, ProcessResult
 from evalharness.errors import Hint, SandboxUnavailable
@@ -24,7 +26,6 @@ ANSWER_S = 60.0
 """Time limit of calls that usually take moments."""
 PULL_S = 3600.0
 ENTRY_BYTES = 16_777_216
-LARGEST_EXPORT = 16 * 1024**3
 
 
 _BESIDE = ("Run 'docker ", "See 'docker ", "time=")
@@ -64,11 +65,28 @@ class ContainerProgram:
             raise SandboxUnavailable(f"{self.kind} {words[0]} failed: {said(answered)}")
         return answered.stdout.decode(errors="replace")
 
-    async def save(self, archive: Path, *words: str) -> ProcessResult:
-        """What it writes to its output, which is no text and may be large, in a file."""
-        line = f'ulimit -f {LARGEST_EXPORT // 512}; out=$1; shift; exec "$@" >"$out"'
-        argv = ("/bin/sh", "-c", line, "sh", str(archive), self.path, *words)
-        return await self.processes.run(ProcessRequest(argv, "/", self.environment, timeout_s=PULL_S))
+    async def stream(self, consume: Callable[[IO[bytes]], None], *words: str) -> ProcessResult:
+        """What it writes to its output, which is no text and may be large, is read by `consume` in a thread.
+
+        An error of `consume` is raised once the command line has ended.
+        """
+        read_end, write_end = os.pipe()
+        argv = ("/bin/sh", "-c", f'exec "$@" >/proc/self/fd/{write_end}', "sh", self.path, *words)
+        request = ProcessRequest(argv, "/", self.environment, timeout_s=PULL_S)
+        running = asyncio.create_task(self.processes.run(request, pass_fds=[write_end]))
+        running.add_done_callback(lambda _: os.close(write_end))
+
+        def read() -> None:
+            with os.fdopen(read_end, "rb") as output:
+                consume(output)
+
+        try:
+            await asyncio.to_thread(read)
+        except BaseException:
+            running.cancel()
+            await asyncio.wait([running])
+            raise
+        return await running
 
     async def log(
         self, file: Path, *words: str, stdin: bytes, timeout_s: float, env: Mapping[str, str] | None = None

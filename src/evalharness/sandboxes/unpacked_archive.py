@@ -10,6 +10,7 @@ import os
 import stat
 import tarfile
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from evalharness.errors import SandboxUnavailable
 from evalharness.workspaces import blaming_the_program, copy_content
@@ -17,16 +18,16 @@ from evalharness.workspaces import blaming_the_program, copy_content
 _MODE = stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
 
 
-def unpack(archive: Path, folder: Path) -> None:
+def unpack(archive: IO[bytes], folder: Path) -> None:
     """Raises EndStateUnreadable where the program made files that cannot be unpacked."""
     with blaming_the_program():
         _unpack(archive, folder)
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack(archive: IO[bytes], folder: Path) -> None:
     is_root = os.geteuid() == 0
     folders: dict[str, Path] = {}
-    with tarfile.open(archive) as members:
+    with tarfile.open(fileobj=archive, mode="r|") as members:
         for member in members:
             name = PurePosixPath(member.name)
             if ".." in name.parts:

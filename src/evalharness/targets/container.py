@@ -46,11 +46,9 @@ from evalharness.workspaces import hand_over
 SETUP_FAILED = 97
 SHOWN_STDERR = 1000
 SETUP_DONE = b"[evalharness: the setup is done]\n"
-"""Printed between setup and program, so that the program cannot make its own failure look like the setup's."""
+"""The first line of the output, before the program starts: so its own failure cannot look like that of the setup."""
 # $1 is the setup; what it prints is no answer. The rest is the command.
-WITH_SETUP = (
-    f"""/bin/sh -c "$1" >&2 || exit {SETUP_FAILED}; echo '{SETUP_DONE.decode().strip()}' >&2; shift; exec "$@\""""
-)
+WITH_SETUP = f"""/bin/sh -c "$1" >&2 || exit {SETUP_FAILED}; echo '{SETUP_DONE.decode().strip()}'; shift; exec "$@\""""
 
 
 class ContainerLimits(Record):
@@ -215,12 +213,14 @@ class MachineTarget(Target):
                 await task.workspace_replaced(changed)
             except EndStateUnreadable as error:
                 problem = str(error)
-        if setup and SETUP_DONE not in result.stderr and result.exit_code == SETUP_FAILED:
+        is_set_up = result.stdout.startswith(SETUP_DONE)
+        if setup and not is_set_up and result.exit_code == SETUP_FAILED:
             said = tail(result.stderr.decode(errors="replace").strip(), SHOWN_STDERR)
             raise TargetUnavailable(f"the setup failed: {said or f'exit code {SETUP_FAILED}'}")
-        return ProgramRun(
-            replace(result, stderr=result.stderr.replace(SETUP_DONE, b"", 1)) if setup else result, problem
-        )
+        if setup and is_set_up:
+            output = result.stdout.removeprefix(SETUP_DONE)
+            result = replace(result, stdout=output, stdout_total=result.stdout_total - len(SETUP_DONE))
+        return ProgramRun(result, problem)
 
     def mounts(self, task: Task) -> tuple[BindMount, ...]:
         return (BindMount(str(task.workspace), self.options.workspace, is_writable=True),)
