@@ -128,10 +128,11 @@ def test_an_image_without_a_shell_reaches_the_port_with_podman(use_runtime: Call
     folders = {"usr": None, "lib": "usr/lib", "lib64": "usr/lib64", "proc": None, "sys": None}
     runtime.call("import", "-", "evalharness-test:no-shell", stdin=archive_of(folders))
 
-    async def ask(port: int, *words: str) -> ProcessResult:
+    async def ask(port: int, *words: str, timeout_s: float = 20) -> ProcessResult:
         containers = ContainerRuntime(ContainerOptions(runtime="podman"))
         mounts = (BindMount("/usr", "/usr"),)
-        request = ContainerRequest("evalharness-test:no-shell", words, mounts=mounts, reaches=port, timeout_s=20)
+        image = "evalharness-test:no-shell"
+        request = ContainerRequest(image, words, mounts=mounts, reaches=port, timeout_s=timeout_s)
         try:
             return (await containers.run(request)).process
         finally:
@@ -142,7 +143,7 @@ def test_an_image_without_a_shell_reaches_the_port_with_podman(use_runtime: Call
         result = asyncio.run(ask(int(port), "/usr/bin/python3", "-c", ASK, port))
         with pytest.raises(TargetUnavailable, match="cannot start '/nowhere' in a container"):
             asyncio.run(ask(int(port), "/nowhere"))
-        slow = asyncio.run(ask(int(port), "/usr/bin/sleep", "60"))
+        slow = asyncio.run(ask(int(port), "/usr/bin/sleep", "60", timeout_s=5))
     assert (result.stdout, result.exit_code) == (b"welcome ['lo']\n", 0), result.stderr
     assert slow.ended == "timeout"
     assert (runtime.containers(), runtime.halves()) == ([], [])
