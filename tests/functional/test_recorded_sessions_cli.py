@@ -131,6 +131,16 @@ def test_a_run_that_is_resumed_is_saved_where_it_was_to_be(project: Path) -> Non
     assert saved_document(project / "out")["summary"]["failed_evals"] == 0
 
 
+def test_results_above_folders_of_sessions_are_not_asked(project: Path) -> None:
+    (project / "evals").rename(project / "group")
+    (project / "evals").mkdir()
+    (project / "group").rename(project / "evals" / "group")
+    for _ in range(2):
+        words = ("--format", "recorded-sessions", "--target", "oracle", "--save-sessions", "evals/results")
+        done = drive(project, "run", "evals", *words)
+        assert done.code == 0, done.both
+
+
 def test_the_saved_files_name_the_judge(project: Path) -> None:
     (project / "judge.yaml").write_text(JUDGE)
     save(project / "evals", files=asked("list them", "list_directory", evals={"relevance": ["It lists two files"]}))

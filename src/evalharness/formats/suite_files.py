@@ -24,6 +24,8 @@ from evalharness.syntax.source import DELIMITED, ENDINGS, Source, import_hint, p
 from evalharness.values.variables import needed
 
 PASSED_OVER = frozenset(("node_modules", "__pycache__", "venv", "build", "dist"))
+RESULTS = "results"
+"""Where results of recorded sessions are saved, beside the sessions or above folders of them."""
 
 
 def load_paths(paths: Iterable[Path], format_name: str | None = None) -> list[LoadedFile]:
@@ -126,7 +128,8 @@ def walk_suite_files(folder: Path, forced: Format | None = None) -> Iterator[Pat
         if path.name.startswith(".") or path.name in PASSED_OVER or path.is_symlink():
             continue
         if path.is_dir():
-            if not has_sessions:
+            are_results = forced is SESSIONS and path.name == RESULTS
+            if not has_sessions and not are_results:
                 yield from walk_suite_files(path, forced)
         elif path.suffix.lower() in ENDINGS and not is_config(path):
             yield path
