@@ -140,9 +140,11 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _limits(limits: Limits, kind: Kind) -> Iterator[str]:
     yield from ("--memory", str(limits.memory_bytes), "--memory-swap", str(limits.memory_bytes))
     yield from ("--pids-limit", str(limits.processes), "--cpu-shares", str(CPU_SHARES), "--shm-size", "64m")
-    if kind == "podman":  # its own defaults may be more than this process is allowed to give
+    files = OPEN_FILES
+    if kind == "podman":  # it cannot give more than this process has
         yield from ("--ulimit", f"nproc={_allowed(resource.RLIMIT_NPROC, MOST_PROCESSES)}")
-    for name, value in {"fsize": limits.file_bytes, "core": 0, "nofile": OPEN_FILES}.items():
+        files = _allowed(resource.RLIMIT_NOFILE, OPEN_FILES)
+    for name, value in {"fsize": limits.file_bytes, "core": 0, "nofile": files}.items():
         yield from ("--ulimit", f"{name}={value}")
 
 
