@@ -262,6 +262,8 @@ def blaming_the_program() -> Iterator[None]:
         if error.errno in _SHORTAGES:
             raise
         raise EndStateUnreadable(f"what the program left cannot be copied: {error.strerror or error}") from error
+    except (ValueError, OverflowError) as error:  # a name, a time or an attribute that makes no sense
+        raise EndStateUnreadable(f"what the program left cannot be copied: {error}") from error
 
 
 def copy_content(source: IO[bytes], written: IO[bytes]) -> None:

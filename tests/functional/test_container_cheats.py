@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from container_runtimes import IMAGE, TestRuntime, folder_for
+from container_runtimes import IMAGE, TestRuntime, busybox_archive, folder_for
 from driving import COMMAND, clean_environment, drive, wait_until, write
 from test_container_targets import run
 from test_docker_agent_target import session
@@ -59,9 +59,12 @@ def test_no_agent_can_turn_its_failure_into_an_error(container_runtime: TestRunt
 def test_odd_files_do_no_harm_to_a_right_agent(container_runtime: TestRuntime, tmp_path: Path) -> None:
     """Pipes, hard links, closed files and, in place of a folder that the image has there, a file."""
     image = "evalharness-test:with-workspace"
-    container_runtime.image(image, {"working_dir/own/file": "of the image", "working_dir/other": "of the image"})
+    files = dict.fromkeys(("working_dir/own/file", "working_dir/other", "data/given/file", "data/more"), "of the image")
+    if not container_runtime.call("images", "--quiet", image).strip():
+        container_runtime.call("import", "--change", "VOLUME /data", "-", image, stdin=busybox_archive(files))
     line = "mkfifo p /p; ln p q; ln /p /q; echo x >own; ln own two; mkdir -m 000 closed; echo y >shut; chmod 000 shut"
-    looks = "cd /state/working_dir && cat own two && ! test -e other && ls"
+    line += "; rm -r /data/given; echo z >/data/given; rm /data/more"
+    looks = "cd /state/working_dir && cat own two && ! test -e other && cat ../data/given && ! test -e ../data/more"
     odd = case("odd", line, {"container_command": looks}, {"files": ["own", "two"]}, options={"image": image})
     done = run(tmp_path, container_runtime, {"name": "odd", "test_cases": [odd]})
     assert done.states() == {"odd": ["passed"]}, done.both

@@ -21,7 +21,15 @@ from evalharness.workspaces import OF_NO_RUN, LockedFolder, remove_folder
 _NO_PLACE = (b"no such container:path", b"could not find the file", b"could not be found on container")
 LARGEST_EXPORT = 16 * 1024**3
 _CHUNK = 1_048_576
-_NO_SPACE = b"no space left"
+_SHORTAGES = (
+    b"no space left",
+    b"quota exceeded",
+    b"too many open files",
+    b"input/output error",
+    b"cannot allocate memory",
+    b"read-only file system",
+)
+"""What it says where this machine is at fault, whatever else it says."""
 _SPOILED = (
     b"bulk transfer for copier",
     b"not a directory",
@@ -36,7 +44,8 @@ async def export(program: ContainerProgram, name: str, folder: Path) -> tuple[st
     """The files of the container first, then those of its volumes, which are no part of them."""
     volumes = await _volume_places(program, name)
     await _copy(program, folder, "export", name)
-    for place in volumes:
+    for place in sorted(volumes):  # outer ones first
+        await asyncio.to_thread(remove_folder, made_folder(folder, place))  # what the image has there
         await _copy(program, made_folder(folder, place), "cp", f"{name}:{place}/.", "-")
     return volumes
 
@@ -89,7 +98,8 @@ async def _copy(program: ContainerProgram, folder: Path, *words: str) -> None:
         return
     if any(phrase in stderr for phrase in _NO_PLACE):
         raise _NoSuchPlace(f"{program.kind} {words[0]} failed: {said(saved)}")
-    if _NO_SPACE not in stderr and any(phrase in stderr for phrase in _SPOILED):
+    is_short = any(phrase in stderr for phrase in _SHORTAGES)
+    if not is_short and any(phrase in stderr for phrase in _SPOILED):
         raise EndStateUnreadable(
             "what the program left cannot be copied: a folder was replaced, or folders are nested too deep"
         )

@@ -71,13 +71,18 @@ class ContainerProgram:
         An error of `consume` is raised once the command line has ended.
         """
         read_end, write_end = os.pipe()
-        argv = ("/bin/sh", "-c", f'exec "$@" >/proc/self/fd/{write_end}', "sh", self.path, *words)
+        argv = ("/bin/sh", "-c", f'exec "$@" >/dev/fd/{write_end}', "sh", self.path, *words)
         request = ProcessRequest(argv, "/", self.environment, timeout_s=PULL_S)
         running = asyncio.create_task(self.processes.run(request, pass_fds=[write_end]))
         running.add_done_callback(lambda _: os.close(write_end))
 
+        output = os.fdopen(read_end, "rb")
+        is_read = False
+
         def read() -> None:
-            with os.fdopen(read_end, "rb") as output:
+            nonlocal is_read
+            is_read = True
+            with output:
                 consume(output)
 
         try:
@@ -85,6 +90,8 @@ class ContainerProgram:
         except BaseException:
             running.cancel()
             await asyncio.wait([running])
+            if not is_read:  # cancelled before a thread was free
+                output.close()
             raise
         return await running
 

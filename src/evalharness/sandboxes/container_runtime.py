@@ -11,8 +11,8 @@ import asyncio
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -295,10 +295,12 @@ class ContainerRuntime(Containers):
             removing.add_done_callback(self._removing.discard)
 
     async def export(self, name: str, folder: Path) -> tuple[str, ...]:
-        return await container_files.export(self._found, name, folder)
+        with _blaming_this_machine():
+            return await container_files.export(self._found, name, folder)
 
     async def copy_back(self, name: str, place: str, folder: Path) -> frozenset[str]:
-        return await container_files.copy_back(self._found, name, place, folder)
+        with _blaming_this_machine():
+            return await container_files.copy_back(self._found, name, place, folder)
 
     async def commit(self, name: str) -> str:
         self._may_appear = True  # `close` removes it if nobody else does
@@ -443,6 +445,15 @@ class ContainerRuntime(Containers):
 
 def _at_once(at_once: int, each_bytes: int, asked: int = 0) -> Finding:
     return finding("run.containers_at_once", at_once=at_once, each_bytes=each_bytes, share=SHARE, asked=asked)
+
+
+@contextmanager
+def _blaming_this_machine() -> Iterator[None]:
+    """What is left of errors when those of the program's making are EndStateUnreadable."""
+    try:
+        yield
+    except OSError as error:
+        raise SandboxUnavailable(f"what the program left cannot be copied: {error.strerror or error}") from error
 
 
 def _passed(result: ProcessResult, ended: Ended) -> ProcessResult:

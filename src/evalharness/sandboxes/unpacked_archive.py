@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import tarfile
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -61,7 +62,8 @@ def _unpack(archive: IO[bytes], folder: Path) -> None:
             if not member.issym():
                 needed = 0 if is_root else stat.S_IRUSR | stat.S_IWUSR | (stat.S_IXUSR if member.isdir() else 0)
                 place.chmod(member.mode & _MODE | needed)
-                os.utime(place, (member.mtime, member.mtime))
+                with suppress(OverflowError):
+                    os.utime(place, (member.mtime, member.mtime))
 
 
 def made_folder(folder: Path, name: str) -> Path:

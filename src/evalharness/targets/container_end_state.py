@@ -74,7 +74,7 @@ class ContainerEndState(EndState):
 
 
 def _emptied(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     folder.mkdir()
 
 
@@ -87,12 +87,13 @@ def _copied(source: Path, folder: Path, place: str) -> None:
             there.unlink()
         there.mkdir(exist_ok=True)
     copied = [(source, there)]
+    if os.geteuid() != 0:
+        source.chmod(stat.S_IMODE(source.stat().st_mode) | stat.S_IRWXU)
     with blaming_the_program():
         for path in _sorted(source):
             copy = there / path.relative_to(source)
             mode = path.lstat().st_mode
-            if copy.is_symlink() or copy.is_file():
-                copy.unlink()
+            _make_room(copy, mode)
             if os.geteuid() != 0 and not stat.S_ISLNK(mode):  # the program may have closed it
                 path.chmod(stat.S_IMODE(mode) | (stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR))
             if stat.S_ISLNK(mode):
@@ -110,6 +111,14 @@ def _copied(source: Path, folder: Path, place: str) -> None:
             if os.geteuid() == 0:
                 owner = path.lstat()
                 os.chown(copy, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _make_room(place: Path, mode: int) -> None:
+    """For a file of this mode: what a volume or the image has there is no part of the workspace."""
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.is_dir() and not stat.S_ISDIR(mode):
+        remove_folder(place)
 
 
 def digest_of_files(folder: Path) -> str:

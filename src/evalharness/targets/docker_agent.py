@@ -144,7 +144,8 @@ class DockerAgentTarget(MachineTarget):
         stores = (each / STORE_FOLDER for each in (here, *here.parents, folder))
         cases = (self.services.cases_root or self.services.root).resolve()
         hidden = dict.fromkeys(place for place in (cases, *stores) if place.is_dir() and folder in place.parents)
-        places = (f"{CONFIGS}/{place.relative_to(folder)}" for place in hidden)
+        outermost = [place for place in hidden if not any(other in place.parents for other in hidden)]
+        places = (f"{CONFIGS}/{place.relative_to(folder)}" for place in outermost)
         return (BindMount(str(folder), CONFIGS), *(BindMount(self._empty_folder(), place) for place in places))
 
     def _empty_folder(self) -> str:
