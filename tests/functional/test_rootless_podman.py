@@ -21,6 +21,7 @@ from isolating import SOURCE
 from missing_parts import missing
 from replayed import model_server
 from test_container_targets import SUITE
+from test_killed_containers import processes_of
 
 from evalharness.sandboxes.nobody import NOBODY
 
@@ -135,6 +136,7 @@ def rootless() -> Iterator[Rootless]:
             yield made
         finally:
             made.podman("system", "migrate")  # ends the process that keeps the user's namespaces
+            wait_until(lambda: processes_of(folder) == [])  # what cleans up late would make folders again
 
 
 def limits_are_kept(rootless: Rootless) -> bool:
